@@ -1,0 +1,1 @@
+//! A real three-zone Kubernetes on one Linux machine, as a library and the lab command.

@@ -1,0 +1,3 @@
+//! The scenarios that the operators must pass on a real cluster.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Operates etcd clusters on Kubernetes.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Pure building blocks of the Ballast operators: names, Kubernetes objects, config writers, conditions, plans.

@@ -1,0 +1,1 @@
+//! The imperative shell of the Ballast operators: one reconcile pipeline, one gate for writes, metrics, health.

@@ -1,0 +1,1 @@
+//! Test support of the Ballast operators: simulated world, golden files. Development only.
