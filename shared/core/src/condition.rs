@@ -1,0 +1,80 @@
+//! metav1 conditions: set in place, times only on a change of status.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+/// Status of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// It is not known: never taken for true.
+    Unknown,
+}
+
+impl Status {
+    /// As Kubernetes writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+impl From<bool> for Status {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
+
+impl From<Option<bool>> for Status {
+    fn from(holds: Option<bool>) -> Self {
+        holds.map_or(Self::Unknown, Self::from)
+    }
+}
+
+/// `now` as Kubernetes writes times: RFC 3339, whole seconds.
+pub fn rfc3339(now: Timestamp) -> String {
+    Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}
+
+/// Sets one condition; `lastTransitionTime` moves only when the status changes.
+pub fn set(
+    conditions: &mut Vec<Condition>,
+    type_: &str,
+    status: Status,
+    reason: &str,
+    message: impl Into<String>,
+    generation: Option<i64>,
+    now: Timestamp,
+) {
+    let now = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
+    let fresh = Condition {
+        type_: type_.to_owned(),
+        status: status.as_str().to_owned(),
+        reason: reason.to_owned(),
+        message: message.into(),
+        observed_generation: generation,
+        last_transition_time: now,
+    };
+    match conditions.iter_mut().find(|condition| condition.type_ == type_) {
+        Some(have) => {
+            let last_transition_time = if have.status == fresh.status {
+                have.last_transition_time.clone()
+            } else {
+                fresh.last_transition_time.clone()
+            };
+            *have = Condition { last_transition_time, ..fresh };
+        }
+        None => conditions.push(fresh),
+    }
+}
+
+/// Whether a condition of this type is present and True.
+pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
+    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
+}

@@ -1,0 +1,81 @@
+//! Label and annotation keys, and the label sets of one cluster.
+
+use std::collections::BTreeMap;
+
+/// Kubernetes' recommended labels.
+pub const NAME: &str = "app.kubernetes.io/name";
+/// The cluster's name.
+pub const INSTANCE: &str = "app.kubernetes.io/instance";
+/// What the object is part of the cluster for, for instance `member`.
+pub const COMPONENT: &str = "app.kubernetes.io/component";
+/// The application's version; never in a selector.
+pub const VERSION: &str = "app.kubernetes.io/version";
+/// `ballast-<operator>`; what the operator's watches select on.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// uid of the resource that the object was made for.
+pub const CLUSTER_UID: &str = "ballast.dev/cluster-uid";
+/// Name of the member that the object belongs to.
+pub const MEMBER: &str = "ballast.dev/member";
+/// Zone that was given to the member when it was created.
+pub const ZONE: &str = "ballast.dev/zone";
+/// What an owned ConfigMap is: `config`, `ticket` or `bootstrap`.
+pub const PURPOSE: &str = "ballast.dev/purpose";
+
+/// Annotation on a pod template: hash of the resolved specification it was made from.
+pub const TEMPLATE_HASH: &str = "ballast.dev/template-hash";
+/// Annotation on the resource: the operator changes nothing while it is `"true"`.
+pub const PAUSED: &str = "ballast.dev/paused";
+/// Annotation on the resource: pods older than this time are restarted, one at a time.
+pub const RESTART: &str = "ballast.dev/restart";
+/// Annotation on the resource: the named member is replaced, with a new volume.
+pub const REPLACE: &str = "ballast.dev/replace";
+/// Annotation on the resource: `<name>@<until>`, a predicate not to wait for.
+pub const SKIP_PREDICATE: &str = "ballast.dev/skip-predicate";
+/// Annotation on the resource: retained volumes of the cluster with this uid are taken over.
+pub const ADOPT_VOLUMES: &str = "ballast.dev/adopt-volumes";
+
+/// The labels of everything that belongs to one cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterLabels {
+    /// The application: `etcd`, `kafka`, `elasticsearch`.
+    pub application: &'static str,
+    /// The resource's name.
+    pub instance: String,
+    /// The resource's uid.
+    pub uid: String,
+}
+
+/// Value of [`MANAGED_BY`] for one application's operator; also its field manager.
+pub fn manager(application: &str) -> String {
+    format!("ballast-{application}")
+}
+
+impl ClusterLabels {
+    /// The subset that never changes while the resource lives: for selectors.
+    pub fn selector(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            (NAME.to_owned(), self.application.to_owned()),
+            (INSTANCE.to_owned(), self.instance.clone()),
+            (MANAGED_BY.to_owned(), manager(self.application)),
+        ])
+    }
+
+    /// The selector of one member's pod.
+    pub fn member_selector(&self, member: &str) -> BTreeMap<String, String> {
+        let mut labels = self.selector();
+        labels.insert(MEMBER.to_owned(), member.to_owned());
+        labels
+    }
+
+    /// The labels of an owned object.
+    pub fn object(&self) -> BTreeMap<String, String> {
+        let mut labels = self.selector();
+        labels.insert(CLUSTER_UID.to_owned(), self.uid.clone());
+        labels
+    }
+}
+
+/// A label set as Kubernetes writes selectors in text: `a=b,c=d`.
+pub fn selector_text(labels: &BTreeMap<String, String>) -> String {
+    labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+}
