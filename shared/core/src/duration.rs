@@ -1,0 +1,96 @@
+//! Durations as Go and Kubernetes write them: `5m`, `1h30m`, `90s`, `100ms`.
+
+use std::{fmt::Write, time::Duration};
+
+/// Why a text is not a duration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// A number without a unit.
+    #[error("\"{0}\" has a number without a unit: write for instance 90s, 5m or 1h30m")]
+    NoUnit(String),
+    /// Below zero.
+    #[error("\"{0}\" is negative: durations are zero or more")]
+    Negative(String),
+    /// Something else.
+    #[error("\"{0}\" is not a duration: write numbers with units h, m, s or ms, for instance 1h30m")]
+    Malformed(String),
+    /// More than 2^64 nanoseconds, which is 584 years.
+    #[error("\"{0}\" is too long for a duration")]
+    TooLong(String),
+}
+
+/// Units and their nanoseconds, longest first.
+const UNITS: [(&str, u64); 6] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+/// Reads a duration: one or more decimal numbers, each with a unit (`h`, `m`, `s`, `ms`, `us`, `ns`).
+pub fn parse(text: &str) -> Result<Duration, DurationError> {
+    let malformed = || DurationError::Malformed(text.to_owned());
+    if text.starts_with('-') {
+        return Err(DurationError::Negative(text.to_owned()));
+    }
+    let mut rest = text;
+    let mut total: u64 = 0;
+    if rest.is_empty() {
+        return Err(malformed());
+    }
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(end);
+        let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        if unit.is_empty() && !number.is_empty() {
+            return Err(DurationError::NoUnit(text.to_owned()));
+        }
+        let nanos = unit_nanos(unit).ok_or_else(malformed)?;
+        let part = part(number, nanos).ok_or_else(malformed)?;
+        let sum = part.and_then(|part| total.checked_add(part));
+        total = sum.ok_or_else(|| DurationError::TooLong(text.to_owned()))?;
+        rest = after;
+    }
+    Ok(Duration::from_nanos(total))
+}
+
+/// Writes a duration so that [`parse`] reads the same back, without parts that are zero: `5m`, not `5m0s`.
+///
+/// Durations beyond 584 years are written as 584 years.
+pub fn format(duration: Duration) -> String {
+    let mut rest = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let mut text = String::new();
+    for (unit, nanos) in UNITS {
+        let count = rest / nanos;
+        rest %= nanos;
+        if count > 0 {
+            let _ = write!(text, "{count}{unit}");
+        }
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
+fn unit_nanos(unit: &str) -> Option<u64> {
+    let unit = if matches!(unit, "µs" | "μs") { "us" } else { unit };
+    UNITS.iter().find(|(name, _)| *name == unit).map(|(_, nanos)| *nanos)
+}
+
+/// `number × nanos`, cut to whole nanoseconds: `None` if it is no number, `Some(None)` if it does not fit.
+fn part(number: &str, nanos: u64) -> Option<Option<u64>> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+        return None;
+    }
+    let whole = if whole.is_empty() { Some(0) } else { whole.parse::<u64>().ok() };
+    let mut below = 0_u64;
+    let mut unit = nanos;
+    for digit in fraction.bytes() {
+        // Exact down to the last nanosecond: every unit is a multiple of its tenths until nothing is left.
+        below += u64::from(digit - b'0') * unit / 10;
+        unit /= 10;
+    }
+    Some(whole.and_then(|whole| whole.checked_mul(nanos)).and_then(|whole| whole.checked_add(below)))
+}

@@ -1,0 +1,93 @@
+//! Strong name types and their length rules.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Longest RFC 1123 label, in characters.
+pub const LABEL_MAX: usize = 63;
+
+/// Why a text is not a name, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Nothing was given.
+    #[error("a name may not be empty: give it at least one letter or digit")]
+    Empty,
+    /// Too long for where it is used.
+    #[error("\"{text}\" has {length} characters, at most {max} are allowed: shorten it by {}", length - max)]
+    TooLong {
+        /// The text.
+        text: String,
+        /// Its length in characters.
+        length: usize,
+        /// The limit in characters.
+        max: usize,
+    },
+    /// A character that a name may not have.
+    #[error("\"{text}\" contains {character:?}: use only lower-case letters a-z, digits and \"-\"")]
+    Character {
+        /// The text.
+        text: String,
+        /// The first offending character.
+        character: char,
+    },
+    /// It begins or ends with a dash.
+    #[error("\"{text}\" begins or ends with \"-\": let it begin and end with a letter or digit")]
+    Edge {
+        /// The text.
+        text: String,
+    },
+}
+
+/// An RFC 1123 label: 1 to 63 of `a-z`, `0-9` and `-`, beginning and ending with a letter or digit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct DnsLabel(String);
+
+impl DnsLabel {
+    /// Checks the text.
+    pub fn new(text: impl Into<String>) -> Result<Self, NameError> {
+        let text = text.into();
+        if text.is_empty() {
+            return Err(NameError::Empty);
+        }
+        fits(&text, LABEL_MAX)?;
+        if let Some(character) = text.chars().find(|&c| !allowed(c)) {
+            return Err(NameError::Character { text, character });
+        }
+        if text.starts_with('-') || text.ends_with('-') {
+            return Err(NameError::Edge { text });
+        }
+        Ok(Self(text))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DnsLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for DnsLabel {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Whether the text has at most `max` characters.
+pub fn fits(text: &str, max: usize) -> Result<(), NameError> {
+    let length = text.chars().count();
+    if length > max {
+        return Err(NameError::TooLong { text: text.to_owned(), length, max });
+    }
+    Ok(())
+}
+
+fn allowed(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
+}
