@@ -1,0 +1,36 @@
+# The image of the etcd operator. From the top of the repository:
+#
+#   docker build --file deploy/images/etcd-operator.Dockerfile --tag <registry>/ballast/etcd-operator:0.1.0 .
+#
+# The bases are pinned by tag. To pin them by digest, as a release should, look the digests up once, with
+#   docker buildx imagetools inspect --format '{{.Manifest.Digest}}' <image>
+# and pass the references with their digests:
+#   --build-arg RUST=docker.io/library/rust:1.95-bookworm@sha256:… --build-arg BASE=gcr.io/distroless/cc-debian12:nonroot@sha256:…
+ARG RUST=docker.io/library/rust:1.95-bookworm
+ARG BASE=gcr.io/distroless/cc-debian12:nonroot
+
+FROM ${RUST} AS build
+# protoc and the well-known types: the etcd client is generated from etcd's own definitions.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends protobuf-compiler libprotobuf-dev \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY . .
+RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
+    cargo build --release --locked --package etcd-operator --bin etcd-operator \
+ && install -D target/release/etcd-operator /out/etcd-operator
+# The guard is copied into every application pod, whose image may have another C library or none: it is linked statically.
+RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
+    host="$(rustc --print host-tuple)" \
+ && RUSTFLAGS="-C target-feature=+crt-static" \
+    cargo build --release --locked --target "$host" --package ballast-guard --bin ballast-guard \
+ && install -D "target/$host/release/ballast-guard" /out/ballast-guard
+
+FROM ${BASE}
+LABEL org.opencontainers.image.title="etcd-operator" \
+      org.opencontainers.image.description="Operates etcd clusters on Kubernetes." \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /out/etcd-operator /out/ballast-guard /usr/local/bin/
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/etcd-operator"]
+CMD ["run"]
