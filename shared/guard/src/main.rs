@@ -1,0 +1,43 @@
+//! The guard's program: see the crate's documentation.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ballast_guard::args::{self, Invocation};
+use ballast_guard::{Refusal, start};
+
+fn main() -> ExitCode {
+    let args: Result<Vec<String>, _> =
+        std::env::args_os().skip(1).map(std::ffi::OsString::into_string).collect();
+    let Ok(args) = args else {
+        return refuse(&Refusal::Usage("an argument is not UTF-8".into()), Path::new(args::TERMINATION_LOG));
+    };
+    let log = args::termination_log(&args);
+    let outcome = match Invocation::parse(&args) {
+        Ok(Invocation::Run(run)) => Err(start::run(&run)),
+        Ok(Invocation::Install(dest)) => start::install(&dest),
+        Ok(Invocation::Help) => {
+            let _ = io::stdout().write_all(args::USAGE.as_bytes());
+            Ok(())
+        }
+        Err(refusal) => Err(refusal),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => refuse(&refusal, &log),
+    }
+}
+
+fn refuse(refusal: &Refusal, log: &Path) -> ExitCode {
+    let message = refusal.message();
+    let _ = writeln!(io::stderr(), "{message}");
+    // The kubelet mounts the file, so it cannot be replaced; outside of a pod the default is not there and is not made.
+    let made = log != Path::new(args::TERMINATION_LOG);
+    let file = OpenOptions::new().write(true).truncate(true).create(made).open(log);
+    if let Err(error) = file.and_then(|mut file| writeln!(file, "{message}")) {
+        let _ = writeln!(io::stderr(), "ballast-guard: {}: {error}", log.display());
+    }
+    ExitCode::from(refusal.exit_code())
+}
