@@ -1,0 +1,495 @@
+//! What was seen of Kubernetes and of etcd, joined by member.
+//!
+//! The shell asks etcd and hands the answers over as [`Answers`]; [`observe`] joins them with the objects, purely.
+//! A failed probe is data: `None` or [`Probe::Silent`], never an error.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ballast_core::{
+    bootstrap::{self, Record},
+    guard::refusal::Refusal,
+    label,
+    object::{Children, ObjectRef, by_name},
+    version::Minor,
+};
+use jiff::Timestamp;
+use k8s_openapi::api::{
+    apps::v1::StatefulSet,
+    core::v1::{ConfigMap, ContainerStatus, PersistentVolumeClaim, Pod},
+};
+use semver::Version;
+
+use crate::{
+    APPLICATION,
+    api::{EtcdClusterStatus, SuspectZone},
+    build,
+    validate::Desired,
+};
+
+/// A member in etcd's own list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Member id.
+    pub id: u64,
+    /// Name; empty until the member has started for the first time.
+    pub name: String,
+    /// Peer URLs.
+    pub peer_urls: Vec<String>,
+    /// Whether it does not vote.
+    pub learner: bool,
+}
+
+/// What one member said when asked directly.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Probe {
+    /// It was not asked, did not answer, or the answer came from something else than this member of this cluster.
+    Silent(String),
+    /// It answered.
+    Answered(Answer),
+}
+
+/// A member's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Its member id.
+    pub id: u64,
+    /// Its cluster id.
+    pub cluster_id: u64,
+    /// Version that it runs.
+    pub version: Version,
+    /// Id of the leader that it follows; 0: none.
+    pub leader: u64,
+    /// Highest committed raft index that it knows.
+    pub raft_index: u64,
+    /// Highest raft index that it has applied.
+    pub applied_index: u64,
+    /// Size of its database in bytes.
+    pub db_size: i64,
+    /// Whether a linearizable read through it succeeded.
+    pub linearizable: bool,
+}
+
+/// An alarm that is raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlarmKind {
+    /// The database reached its quota: writes are refused.
+    NoSpace,
+    /// The data of this member differs from that of the others.
+    Corrupt,
+}
+
+/// Everything that etcd said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answers {
+    /// The member list, read from a member right after a linearizable read through it; `None`: not known.
+    pub list: Option<Vec<Listed>>,
+    /// Alarms, by member id; `None`: not known.
+    pub alarms: Option<Vec<(u64, AlarmKind)>>,
+    /// The version on which the members have agreed.
+    pub cluster_version: Option<Minor>,
+    /// By member name.
+    pub probes: BTreeMap<String, Probe>,
+}
+
+/// A StatefulSet of one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatefulSetView {
+    /// It.
+    pub reference: ObjectRef,
+    /// Hash of the specification that its template was made from.
+    pub template_hash: String,
+    /// Claim that its template names.
+    pub claim: Option<String>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+}
+
+/// A pod.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PodView {
+    /// Name.
+    pub name: String,
+    /// uid.
+    pub uid: String,
+    /// Its address.
+    pub ip: Option<String>,
+    /// Hash of the specification that it was made from.
+    pub template_hash: String,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// When it should have been gone, if it is being deleted.
+    pub deletion_due: Option<Timestamp>,
+    /// Whether it is Ready.
+    pub ready: bool,
+    /// Whether etcd's container runs.
+    pub running: bool,
+    /// What the guard said when it refused to start etcd, while etcd does not run.
+    pub refusal: Option<Refusal>,
+    /// Why a container waits, for instance `ImagePullBackOff`, or why the pod cannot be scheduled.
+    pub waiting: Option<String>,
+    /// Whether the scheduler found no node.
+    pub unschedulable: bool,
+    /// Whether its node is lost.
+    pub node_lost: bool,
+    /// Whether the container was last killed for lack of memory.
+    pub out_of_memory: bool,
+}
+
+impl PodView {
+    /// Whether the guard found no valid data and no permission to start without.
+    pub fn lost_data(&self) -> bool {
+        matches!(self.refusal, Some(Refusal::DataLost(_)))
+    }
+}
+
+/// A claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimView {
+    /// It.
+    pub reference: ObjectRef,
+    /// resourceVersion.
+    pub resource_version: String,
+    /// Phase: `Pending`, `Bound`, `Lost`.
+    pub phase: String,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Zone for which it was made.
+    pub zone: Option<String>,
+    /// uid of the cluster for which it was made.
+    pub cluster_uid: String,
+    /// Member for which it was made.
+    pub member: String,
+    /// Number in its name; see [`build::claim_name`].
+    pub number: u32,
+    /// Size asked for.
+    pub requested: Option<String>,
+    /// StorageClass.
+    pub class: Option<String>,
+}
+
+/// A ticket.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TicketView {
+    /// Its ConfigMap.
+    pub reference: ObjectRef,
+    /// When it was made.
+    pub created: Option<Timestamp>,
+}
+
+/// Everything about one member.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Number.
+    pub ordinal: u32,
+    /// Name.
+    pub name: String,
+    /// Its StatefulSet.
+    pub stateful_set: Option<StatefulSetView>,
+    /// Its pod.
+    pub pod: Option<PodView>,
+    /// All claims made for it, of this cluster.
+    pub claims: Vec<ClaimView>,
+    /// Its ticket.
+    pub ticket: Option<TicketView>,
+    /// Its entry in etcd's list.
+    pub listed: Option<Listed>,
+    /// What it said.
+    pub probe: Probe,
+    /// Whether a CORRUPT alarm names it.
+    pub corrupt: bool,
+    /// Since when it has not served.
+    pub unhealthy_since: Option<Timestamp>,
+}
+
+impl Member {
+    /// Its answer, if there is one.
+    pub fn answer(&self) -> Option<&Answer> {
+        match &self.probe {
+            Probe::Answered(answer) => Some(answer),
+            Probe::Silent(_) => None,
+        }
+    }
+
+    /// Whether it has started at least once, by etcd's own list.
+    pub fn started(&self) -> bool {
+        self.listed.as_ref().is_some_and(|listed| !listed.name.is_empty())
+    }
+
+    /// Whether it votes, by etcd's own list.
+    pub fn voter(&self) -> bool {
+        self.listed.as_ref().is_some_and(|listed| !listed.learner)
+    }
+
+    /// Whether it is a learner, by etcd's own list.
+    pub fn learner(&self) -> bool {
+        self.listed.as_ref().is_some_and(|listed| listed.learner)
+    }
+
+    /// Whether it serves a linearizable read and its data is not known to be corrupt.
+    pub fn serves(&self) -> bool {
+        !self.corrupt && self.answer().is_some_and(|answer| answer.linearizable)
+    }
+
+    /// Whether it leads.
+    pub fn leads(&self) -> bool {
+        self.answer().is_some_and(|answer| answer.leader == answer.id && answer.id != 0)
+    }
+
+    /// The claim that its StatefulSet uses.
+    pub fn claim(&self) -> Option<&ClaimView> {
+        let name = self.stateful_set.as_ref()?.claim.as_deref()?;
+        self.claims.iter().find(|claim| claim.reference.name == name)
+    }
+
+    /// Zone of its data.
+    pub fn zone(&self) -> Option<&str> {
+        self.claim().or_else(|| self.claims.iter().find(|claim| !claim.deleting))?.zone.as_deref()
+    }
+
+    /// Whether nothing of it is left but claims that are being deleted.
+    pub fn gone(&self) -> bool {
+        self.stateful_set.is_none()
+            && self.pod.is_none()
+            && self.listed.is_none()
+            && self.ticket.is_none()
+            && self.claims.iter().all(|claim| claim.deleting)
+    }
+}
+
+/// The bootstrap record as it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundRecord {
+    /// What it says.
+    pub record: Record,
+    /// Its ConfigMap.
+    pub reference: ObjectRef,
+    /// Its resourceVersion.
+    pub resource_version: String,
+}
+
+/// Everything that a plan is made from.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// All objects with the cluster's labels.
+    pub children: Children,
+    /// The bootstrap record; `Err`: it is there but cannot be read.
+    pub record: Result<Option<FoundRecord>, String>,
+    /// Members of this cluster, by ordinal.
+    pub members: Vec<Member>,
+    /// Members in etcd's list that are none of ours.
+    pub foreign: Vec<Listed>,
+    /// Claims of earlier clusters of the same name.
+    pub retained: Vec<ClaimView>,
+    /// What etcd said.
+    pub answers: Answers,
+    /// Zones that could not take a member lately.
+    pub suspect_zones: Vec<SuspectZone>,
+}
+
+impl Observed {
+    /// Members that vote.
+    pub fn voters(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.voter())
+    }
+
+    /// The member that leads, if it serves.
+    pub fn leader(&self) -> Option<&Member> {
+        self.voters().find(|member| member.leads() && member.serves())
+    }
+
+    /// Cluster ids that answered; more than one is a split brain.
+    pub fn cluster_ids(&self) -> BTreeSet<u64> {
+        self.members.iter().filter_map(Member::answer).map(|answer| answer.cluster_id).collect()
+    }
+
+    /// Whether a majority of the voters serves; `None`: the list is not known.
+    pub fn quorum(&self) -> Option<bool> {
+        let list = self.answers.list.as_ref()?;
+        let voters = list.iter().filter(|listed| !listed.learner).count();
+        Some(self.voters().filter(|member| member.serves()).count() > voters / 2)
+    }
+}
+
+/// etcd's cluster id that the bootstrap record of these objects holds, once the cluster has started.
+pub fn recorded_cluster_id(desired: &Desired, children: &Children) -> Option<u64> {
+    match bootstrap::find(children, &desired.cluster.labels.uid, desired.cluster.name()) {
+        Ok(Some((Record::Started { cluster_id }, ..))) => u64::from_str_radix(&cluster_id, 16).ok(),
+        _ => None,
+    }
+}
+
+/// Pods to ask: member name and address.
+pub fn addresses(desired: &Desired, children: &Children) -> Vec<(String, String)> {
+    let running = children.pods.iter().map(pod_view).filter(|pod| pod.running);
+    running
+        .filter_map(|pod| {
+            let member = pod.name.strip_suffix("-0")?.to_owned();
+            desired.ordinal(&member)?;
+            Some((member, pod.ip?))
+        })
+        .collect()
+}
+
+/// Joins objects and answers.
+pub fn observe(desired: &Desired, previous: Option<&EtcdClusterStatus>, children: Children, answers: Answers) -> Observed {
+    let uid = desired.cluster.labels.uid.as_str();
+    let (own, retained): (Vec<_>, Vec<_>) =
+        children.claims.iter().filter_map(claim_view).partition(|claim| claim.cluster_uid == uid);
+    let mut ordinals: BTreeSet<u32> = BTreeSet::new();
+    ordinals.extend(children.stateful_sets.iter().filter_map(|set| desired.ordinal(set.metadata.name.as_deref()?)));
+    ordinals.extend(children.pods.iter().filter_map(|pod| desired.ordinal(pod.metadata.labels.as_ref()?.get(label::MEMBER)?)));
+    ordinals.extend(own.iter().filter_map(|claim| desired.ordinal(&claim.member)));
+    let listed = answers.list.clone().unwrap_or_default();
+    let ordinal_of = |listed: &Listed| {
+        listed.peer_urls.iter().find_map(|url| {
+            let host = url.strip_prefix("http://")?.split(':').next()?;
+            let member = host.split('.').next()?.strip_suffix("-0")?;
+            let ordinal = desired.ordinal(member)?;
+            (crate::peer_url(&desired.cluster.host(member)) == *url).then_some(ordinal)
+        })
+    };
+    ordinals.extend(listed.iter().filter_map(ordinal_of));
+    let foreign = listed.iter().filter(|entry| ordinal_of(entry).is_none()).cloned().collect();
+    let alarms = answers.alarms.clone().unwrap_or_default();
+    let members = ordinals
+        .into_iter()
+        .map(|ordinal| {
+            let name = desired.member(ordinal);
+            let entry = listed.iter().find(|entry| ordinal_of(entry) == Some(ordinal)).cloned();
+            let probe = answers.probes.get(&name).cloned().unwrap_or_else(|| Probe::Silent("not asked".to_owned()));
+            // An address may have passed to another pod: only the id in etcd's own list is believed.
+            let probe = match (&probe, &entry) {
+                (Probe::Answered(answer), Some(entry)) if answer.id != entry.id => {
+                    Probe::Silent(format!("it answers as member {:x}", answer.id))
+                }
+                _ => probe,
+            };
+            let corrupt = entry
+                .as_ref()
+                .is_some_and(|entry| alarms.contains(&(entry.id, AlarmKind::Corrupt)));
+            Member {
+                ordinal,
+                stateful_set: by_name(&children.stateful_sets, &name).and_then(stateful_set_view),
+                pod: by_name(&children.pods, &format!("{name}-0")).map(pod_view),
+                claims: own.iter().filter(|claim| claim.member == name).cloned().collect(),
+                ticket: by_name(&children.config_maps, &build::ticket_name(&name)).and_then(ticket_view),
+                listed: entry,
+                probe,
+                corrupt,
+                unhealthy_since: previous
+                    .and_then(|status| status.members.iter().find(|member| member.name == name))
+                    .and_then(|member| member.unhealthy_since.as_ref()?.parse().ok()),
+                name,
+            }
+        })
+        .collect();
+    let record = bootstrap::find(&children, uid, desired.cluster.name())
+        .map(|found| found.map(|(record, reference, resource_version)| FoundRecord { record, reference, resource_version }));
+    Observed {
+        children,
+        record,
+        members,
+        foreign,
+        retained,
+        answers,
+        suspect_zones: previous.map(|status| status.suspect_zones.clone()).unwrap_or_default(),
+    }
+}
+
+fn reference(kind: ballast_core::object::Kind, metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Option<ObjectRef> {
+    Some(ObjectRef { kind, name: metadata.name.clone()?, uid: metadata.uid.clone().unwrap_or_default() })
+}
+
+fn stateful_set_view(set: &StatefulSet) -> Option<StatefulSetView> {
+    let template = set.spec.as_ref().map(|spec| &spec.template);
+    let pod = template.and_then(|template| template.spec.as_ref());
+    Some(StatefulSetView {
+        reference: reference(ballast_core::object::Kind::StatefulSet, &set.metadata)?,
+        template_hash: template
+            .and_then(|template| template.metadata.as_ref()?.annotations.as_ref()?.get(label::TEMPLATE_HASH).cloned())
+            .unwrap_or_default(),
+        claim: pod.and_then(|pod| pod.volumes.as_ref()).and_then(|volumes| {
+            volumes.iter().find_map(|volume| volume.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone()))
+        }),
+        deleting: set.metadata.deletion_timestamp.is_some(),
+        created: set.metadata.creation_timestamp.as_ref().map(|time| time.0),
+    })
+}
+
+fn pod_view(pod: &Pod) -> PodView {
+    let status = pod.status.as_ref();
+    let containers = status.and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
+    let inits = status.and_then(|status| status.init_container_statuses.as_deref()).unwrap_or_default();
+    let main = containers.iter().find(|container| container.name == APPLICATION);
+    let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
+    let unscheduled = condition("PodScheduled").filter(|condition| condition.status == "False");
+    let running = main.is_some_and(|main| main.state.as_ref().is_some_and(|state| state.running.is_some()));
+    let lost_by_taint = condition("DisruptionTarget")
+        .is_some_and(|condition| condition.status == "True" && condition.reason.as_deref() == Some("DeletionByTaintManager"));
+    PodView {
+        name: pod.metadata.name.clone().unwrap_or_default(),
+        uid: pod.metadata.uid.clone().unwrap_or_default(),
+        ip: status.and_then(|status| status.pod_ip.clone()).filter(|ip| !ip.is_empty()),
+        template_hash: pod
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get(label::TEMPLATE_HASH).cloned())
+            .unwrap_or_default(),
+        created: pod.metadata.creation_timestamp.as_ref().map(|time| time.0),
+        deletion_due: pod.metadata.deletion_timestamp.as_ref().map(|time| time.0),
+        ready: condition("Ready").is_some_and(|condition| condition.status == "True"),
+        running,
+        refusal: main.filter(|_| !running).and_then(refusal),
+        waiting: inits.iter().chain(containers).find_map(waiting_reason).or_else(|| {
+            unscheduled.map(|condition| format!("Unschedulable: {}", condition.message.clone().unwrap_or_default()))
+        }),
+        unschedulable: unscheduled.is_some(),
+        node_lost: lost_by_taint || status.and_then(|status| status.reason.as_deref()) == Some("NodeLost"),
+        out_of_memory: main.and_then(last_termination).is_some_and(|ended| ended.reason.as_deref() == Some("OOMKilled")),
+    }
+}
+
+fn last_termination(container: &ContainerStatus) -> Option<&k8s_openapi::api::core::v1::ContainerStateTerminated> {
+    let current = container.state.as_ref().and_then(|state| state.terminated.as_ref());
+    current.or_else(|| container.last_state.as_ref().and_then(|state| state.terminated.as_ref()))
+}
+
+fn refusal(container: &ContainerStatus) -> Option<Refusal> {
+    let ended = last_termination(container)?;
+    Refusal::from_termination(ended.exit_code, ended.message.as_deref().unwrap_or_default())
+}
+
+fn waiting_reason(container: &ContainerStatus) -> Option<String> {
+    let reason = container.state.as_ref()?.waiting.as_ref()?.reason.clone()?;
+    (!matches!(reason.as_str(), "PodInitializing" | "ContainerCreating")).then_some(reason)
+}
+
+fn ticket_view(map: &ConfigMap) -> Option<TicketView> {
+    Some(TicketView {
+        reference: reference(ballast_core::object::Kind::ConfigMap, &map.metadata)?,
+        created: map.metadata.creation_timestamp.as_ref().map(|time| time.0),
+    })
+}
+
+fn claim_view(claim: &PersistentVolumeClaim) -> Option<ClaimView> {
+    let labels = claim.metadata.labels.as_ref()?;
+    let name = claim.metadata.name.clone()?;
+    let spec = claim.spec.as_ref();
+    Some(ClaimView {
+        reference: reference(ballast_core::object::Kind::PersistentVolumeClaim, &claim.metadata)?,
+        resource_version: claim.metadata.resource_version.clone().unwrap_or_default(),
+        phase: claim.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default(),
+        deleting: claim.metadata.deletion_timestamp.is_some(),
+        zone: labels.get(label::ZONE).cloned(),
+        cluster_uid: labels.get(label::CLUSTER_UID).cloned().unwrap_or_default(),
+        member: labels.get(label::MEMBER).cloned()?,
+        number: name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or_default(),
+        requested: spec
+            .and_then(|spec| spec.resources.as_ref()?.requests.as_ref()?.get("storage").map(|size| size.0.clone())),
+        class: spec.and_then(|spec| spec.storage_class_name.clone()),
+    })
+}

@@ -1,0 +1,107 @@
+//! A learner on its way: claim, ticket, StatefulSet; started; ticket gone; promoted. Or removed again after its deadline.
+
+use super::{Context, Next, wait};
+use crate::{
+    build,
+    intent::Intent,
+    observed::{Member, PodView},
+    validate::Storage,
+};
+
+pub(crate) fn next(context: &Context<'_>) -> Next {
+    for member in &context.observed.members {
+        if let (Some(ticket), true) = (&member.ticket, member.started() && serves_or_learns(member)) {
+            return Next::Do(Intent::RevokeTicket { member: member.name.clone(), ticket: ticket.reference.clone() });
+        }
+    }
+    match context.observed.members.iter().find(|member| member.learner()) {
+        Some(learner) => of_learner(context, learner),
+        None => Next::Nothing,
+    }
+}
+
+/// A learner serves no linearizable read; that it answers under its own id is enough to know that it started.
+fn serves_or_learns(member: &Member) -> bool {
+    member.answer().is_some()
+}
+
+fn of_learner(context: &Context<'_>, member: &Member) -> Next {
+    let Some(listed) = &member.listed else { return Next::Nothing };
+    let remove = |why: String| Next::Do(Intent::RemoveMember { member: member.name.clone(), id: listed.id, why });
+    if member.pod.as_ref().is_some_and(PodView::lost_data) {
+        return remove("it is a learner and lost its data".to_owned());
+    }
+    let Some(set) = &member.stateful_set else {
+        if member.started() {
+            // Started, yet without a StatefulSet: somebody deleted it. It is applied again if its claim is there.
+            return if member.claims.iter().any(|claim| !claim.deleting) { Next::Busy } else { remove("it is a learner and lost its volume".to_owned()) };
+        }
+        return Next::Do(continue_adding(context, member));
+    };
+    if context.passed(set.created, context.desired.replace_after) {
+        return remove(format!(
+            "it did not {} in {}",
+            if member.started() { "catch up" } else { "start" },
+            ballast_core::duration::format(context.desired.replace_after)
+        ));
+    }
+    let claim_lost = matches!(context.desired.storage, Storage::Volume { .. })
+        && member.claim().is_none_or(|claim| claim.phase == "Lost" || (claim.deleting && !member.pod.as_ref().is_some_and(|pod| pod.running)));
+    if claim_lost {
+        return remove("it is a learner and lost its volume".to_owned());
+    }
+    if member.answer().is_none() {
+        if let Some(next) = bring_up_to_date(context, member) {
+            return next;
+        }
+        return wait("learner-starts", "LearnerStarting", starting(member));
+    }
+    if member.ticket.is_some() || !member.started() {
+        return Next::Busy;
+    }
+    Next::Do(Intent::Promote { member: member.name.clone(), id: listed.id })
+}
+
+/// A learner that cannot start under an old template gets the new one: nothing depends on it yet.
+fn bring_up_to_date(context: &Context<'_>, member: &Member) -> Option<Next> {
+    let set = member.stateful_set.as_ref()?;
+    let pod_outdated = member.pod.as_ref().is_some_and(|pod| pod.template_hash != context.template_hash && pod.deletion_due.is_none());
+    (set.template_hash != context.template_hash || pod_outdated).then(|| {
+        Next::Do(Intent::Update {
+            ordinal: member.ordinal,
+            pod: member.pod.as_ref().map(|pod| pod.uid.clone()),
+            why: "it does not serve yet, and its template is not the wanted one".to_owned(),
+        })
+    })
+}
+
+pub(crate) fn starting(member: &Member) -> String {
+    let waiting = member.pod.as_ref().map(|pod| {
+        pod.refusal
+            .as_ref()
+            .map(|refusal| format!("{}: {}", refusal.reason(), refusal.detail()))
+            .or_else(|| pod.waiting.clone())
+            .unwrap_or_else(|| "its containers start".to_owned())
+    });
+    format!("{} has not started yet: {}", member.name, waiting.unwrap_or_else(|| "its pod is being made".to_owned()))
+}
+
+fn continue_adding(context: &Context<'_>, member: &Member) -> Intent {
+    let claim = match context.desired.storage {
+        Storage::Ephemeral { .. } => None,
+        Storage::Volume { .. } => Some(
+            member
+                .claims
+                .iter()
+                .find(|claim| !claim.deleting)
+                .map_or_else(|| new_claim(context, member), |claim| claim.reference.name.clone()),
+        ),
+    };
+    let zone = member.zone().map(str::to_owned).or_else(|| super::resize::zone_for(context));
+    Intent::AddMember { ordinal: member.ordinal, claim, zone, why: "continuing what was begun".to_owned() }
+}
+
+fn new_claim(context: &Context<'_>, member: &Member) -> String {
+    let number = member.claims.iter().map(|claim| claim.number + 1).max().unwrap_or(0);
+    build::claim_name(context.desired, &member.name, number)
+}

@@ -1,0 +1,118 @@
+//! Harmless applies: what must exist and look as it should, and what nothing needs any more.
+
+use ballast_core::{
+    label,
+    object::{Kind, Object, ObjectRef},
+    plan::Plan,
+    quantity,
+};
+
+use super::Context;
+use crate::{
+    build::{self, Place},
+    intent::Intent,
+    observed::Member,
+    validate::Storage,
+};
+
+pub(crate) fn apply(context: &Context<'_>, started: bool, plan: &mut Plan<Intent>) {
+    let desired = context.desired;
+    plan.apply.push(build::nodes_service(desired).into());
+    plan.apply.push(build::config_map(desired).into());
+    if started {
+        plan.apply.push(build::client_service(desired).into());
+        plan.apply.push(build::binding_secret(desired).into());
+        if let Some(list) = context.observed.answers.list.as_ref().filter(|_| desired.budget) {
+            let voters = list.iter().filter(|listed| !listed.learner).count();
+            plan.apply.push(build::disruption_budget(desired, voters).into());
+        }
+    }
+    for member in &context.observed.members {
+        plan.apply.extend(grown_claim(context, member));
+    }
+    for member in &context.observed.members {
+        plan.apply.extend(stateful_set(context, member));
+    }
+}
+
+/// The claim with its new size, if it has to grow; a claim never shrinks.
+fn grown_claim(context: &Context<'_>, member: &Member) -> Option<Object> {
+    let Storage::Volume { size, owned, class } = &context.desired.storage else { return None };
+    let claim = member.claim()?;
+    let bytes = |text: &str| quantity::parse(text).ok().map(|amount| amount.bytes());
+    let larger = claim.requested.as_deref().is_none_or(|have| bytes(have) < bytes(size));
+    let size = if larger { size.clone() } else { claim.requested.clone()? };
+    let built = build::claim(
+        &crate::validate::Desired { storage: Storage::Volume { size, class: class.clone(), owned: *owned }, ..context.desired.clone() },
+        &Place { ordinal: member.ordinal, claim: Some(claim.reference.name.clone()), zone: claim.zone.clone(), adopted_from: None },
+    )?;
+    (!claim.deleting).then(|| built.into())
+}
+
+/// The StatefulSet, if it may be applied now: it already has the wanted template, or it is missing and its member exists.
+fn stateful_set(context: &Context<'_>, member: &Member) -> Option<Object> {
+    let ephemeral = matches!(context.desired.storage, Storage::Ephemeral { .. });
+    let claim = match &member.stateful_set {
+        Some(set) if set.deleting || set.template_hash != context.template_hash => return None,
+        Some(set) => set.claim.clone(),
+        None => {
+            let exists = member.started() || adopting(context);
+            let claim = member.claims.iter().find(|claim| !claim.deleting);
+            if !exists || member.pod.is_some() || (!ephemeral && claim.is_none()) {
+                return None;
+            }
+            claim.map(|claim| claim.reference.name.clone())
+        }
+    };
+    let place = Place {
+        ordinal: member.ordinal,
+        zone: build::zone(&context.observed.children, member),
+        adopted_from: claim.as_deref().and_then(|claim| adopted_from(context, claim)),
+        claim,
+    };
+    Some(build::stateful_set(context.desired, &place).into())
+}
+
+fn adopted_from(context: &Context<'_>, claim: &str) -> Option<String> {
+    build::adopted_from(&context.observed.children, claim)
+}
+
+fn adopting(context: &Context<'_>) -> bool {
+    matches!(
+        context.observed.record.as_ref().ok().and_then(Option::as_ref).map(|found| &found.record),
+        Some(ballast_core::bootstrap::Record::Adopted { .. })
+    )
+}
+
+/// Configuration files that no template and no pod names any more, and a budget that is no longer wanted.
+pub(crate) fn prune(context: &Context<'_>, plan: &mut Plan<Intent>) {
+    let children = &context.observed.children;
+    let wanted = build::config_map(context.desired).metadata.name;
+    let mut used: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let templates = children.stateful_sets.iter().filter_map(|set| set.spec.as_ref()?.template.spec.as_ref());
+    let pods = children.pods.iter().filter_map(|pod| pod.spec.as_ref());
+    for volume in templates.chain(pods).filter_map(|spec| spec.volumes.as_ref()).flatten() {
+        used.extend(volume.config_map.as_ref().map(|source| source.name.as_str()));
+    }
+    for map in &children.config_maps {
+        let purpose = map.metadata.labels.as_ref().and_then(|labels| labels.get(label::PURPOSE));
+        let ours = owned(context, &map.metadata);
+        if let (Some("config"), true, Some(name), Some(uid)) =
+            (purpose.map(String::as_str), ours, &map.metadata.name, &map.metadata.uid)
+            && !used.contains(&name.as_str())
+        {
+            plan.prune.push(ObjectRef { kind: Kind::ConfigMap, name: name.clone(), uid: uid.clone() });
+        }
+    }
+    if !context.desired.budget {
+        for budget in children.disruption_budgets.iter().filter(|budget| owned(context, &budget.metadata)) {
+            if let (Some(name), Some(uid)) = (&budget.metadata.name, &budget.metadata.uid) {
+                plan.prune.push(ObjectRef { kind: Kind::PodDisruptionBudget, name: name.clone(), uid: uid.clone() });
+            }
+        }
+    }
+}
+
+fn owned(context: &Context<'_>, metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> bool {
+    metadata.owner_references.iter().flatten().any(|owner| owner.uid == context.desired.cluster.labels.uid)
+}

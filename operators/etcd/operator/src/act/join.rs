@@ -1,0 +1,75 @@
+//! A new member: learner in etcd's list, claim, ticket, StatefulSet, in this order; each part only if it is missing.
+
+use std::collections::BTreeMap;
+
+use ballast_core::{
+    build::config_map,
+    guard::ticket::{Kind, Ticket},
+};
+use ballast_etcd_core::{
+    build::{self, Place},
+    observed::{Listed, Observed},
+    peer_url,
+    validate::Desired,
+};
+use ballast_runtime::{
+    operator::ActError,
+    writer::{WriteError, Writer},
+};
+
+use super::{ensure_claim, from_etcd, voter};
+
+pub(super) async fn add(writer: &Writer, desired: &Desired, observed: &Observed, place: &Place) -> Result<(), ActError> {
+    let name = desired.member(place.ordinal);
+    let url = peer_url(&desired.cluster.host(&name));
+    let member = observed.members.iter().find(|member| member.ordinal == place.ordinal);
+    let list = match member.and_then(|member| member.listed.as_ref()) {
+        Some(_) => observed.answers.list.clone().unwrap_or_default(),
+        None => {
+            let mut etcd = voter(observed, None).await?;
+            writer.permit().map_err(WriteError::from)?;
+            etcd.add_learner(&url).await.map_err(from_etcd)?
+        }
+    };
+    let claim_uid = ensure_claim(writer, desired, observed, place).await?;
+    if member.is_none_or(|member| member.ticket.is_none()) {
+        let append = build::initial_cluster(&entries(&list, &name, &url), "existing");
+        issue(writer, desired, place, Kind::Join, claim_uid, append).await?;
+    }
+    writer.apply(&build::stateful_set(desired, place).into()).await?;
+    Ok(())
+}
+
+/// The list as etcd wants it in its configuration: names from etcd's own list, this member under its own name.
+fn entries(list: &[Listed], name: &str, url: &str) -> Vec<(String, String)> {
+    list.iter()
+        .flat_map(|listed| {
+            listed.peer_urls.iter().map(|peer| {
+                let own = peer == url || listed.name.is_empty();
+                (if own { name.to_owned() } else { listed.name.clone() }, peer.clone())
+            })
+        })
+        .collect()
+}
+
+/// Creates a ticket.
+pub(super) async fn issue(
+    writer: &Writer,
+    desired: &Desired,
+    place: &Place,
+    kind: Kind,
+    claim_uid: String,
+    append: String,
+) -> Result<(), ActError> {
+    let member = desired.member(place.ordinal);
+    let ticket = Ticket {
+        kind,
+        cluster_uid: desired.cluster.labels.uid.clone(),
+        member: member.clone(),
+        claim: place.claim.clone().unwrap_or_else(|| "ephemeral".to_owned()),
+        claim_uid,
+        append: BTreeMap::from([(build::CONFIG_FILE.to_owned(), append)]),
+    };
+    writer.create(&config_map::ticket(&desired.cluster, &member, &ticket).into()).await?;
+    Ok(())
+}

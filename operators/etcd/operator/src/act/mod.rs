@@ -1,0 +1,134 @@
+//! Carries out one intent: its ordered requests, each safe to repeat, each through the gate.
+
+mod join;
+mod record;
+
+use ballast_core::object::{Kind, Object, ObjectRef};
+use ballast_etcd_core::{
+    build::{self, Place},
+    intent::Intent,
+    observed::{Member, Observed},
+    validate::{Desired, Storage},
+};
+use ballast_runtime::{
+    operator::ActError,
+    writer::{WriteError, Writer},
+};
+use serde_json::json;
+
+use crate::client::{Connection, EtcdError, connect};
+
+fn from_etcd(error: EtcdError) -> ActError {
+    match error {
+        EtcdError::NotYet(message) => ActError::Waiting(message),
+        EtcdError::Failed(message) => ActError::Application(message),
+    }
+}
+
+/// Carries out `intent`, which was confirmed by `observed`, read live just now.
+pub async fn act(writer: &Writer, desired: &Desired, observed: &Observed, intent: &Intent) -> Result<(), ActError> {
+    match intent {
+        Intent::Bootstrap { ordinal, claim, zone } => {
+            record::bootstrap(writer, desired, observed, &place(*ordinal, claim.as_ref(), zone.as_ref())).await
+        }
+        Intent::Adopt { from, claims } => record::adopt(writer, desired, observed, from, claims).await,
+        Intent::ConfirmStarted { cluster_id } => record::confirm_started(writer, desired, observed, *cluster_id).await,
+        Intent::RevokeTicket { ticket, .. } => Ok(writer.delete(ticket).await?),
+        Intent::AddMember { ordinal, claim, zone, .. } => {
+            join::add(writer, desired, observed, &place(*ordinal, claim.as_ref(), zone.as_ref())).await
+        }
+        Intent::Promote { id, .. } => {
+            let mut etcd = voter(observed, None).await?;
+            writer.permit().map_err(WriteError::from)?;
+            etcd.promote(*id).await.map_err(from_etcd)
+        }
+        Intent::MoveLeader { from, to_id, .. } => {
+            let mut etcd = member(observed, from).await?;
+            writer.permit().map_err(WriteError::from)?;
+            etcd.move_leader(*to_id).await.map_err(from_etcd)
+        }
+        Intent::RemoveMember { member, id, .. } => {
+            let mut etcd = voter(observed, Some(member)).await?;
+            writer.permit().map_err(WriteError::from)?;
+            etcd.remove(*id).await.map_err(from_etcd)
+        }
+        Intent::Update { ordinal, pod, .. } => update(writer, desired, observed, *ordinal, pod.as_deref()).await,
+        Intent::Restart { member, pod, .. } => Ok(writer.delete_pod(&format!("{member}-0"), pod, None).await?),
+        Intent::CleanUp { object, .. } => Ok(writer.delete(object).await?),
+        Intent::DisarmAlarm { id } => {
+            let mut etcd = voter(observed, None).await?;
+            writer.permit().map_err(WriteError::from)?;
+            etcd.disarm_corrupt(*id).await.map_err(from_etcd)
+        }
+        Intent::ForceDeletePod { member, pod } => Ok(writer.delete_pod(&format!("{member}-0"), pod, Some(0)).await?),
+    }
+}
+
+fn place(ordinal: u32, claim: Option<&String>, zone: Option<&String>) -> Place {
+    Place { ordinal, claim: claim.cloned(), zone: zone.cloned(), adopted_from: None }
+}
+
+/// A connection to a voter that serves, the leader if possible, and not the member that is about to leave.
+async fn voter(observed: &Observed, except: Option<&str>) -> Result<Connection, ActError> {
+    let serving = || observed.voters().filter(|member| member.serves() && Some(member.name.as_str()) != except);
+    let chosen = serving().find(|member| member.leads()).or_else(|| serving().next());
+    let chosen = chosen.ok_or_else(|| ActError::Waiting("no voter serves now".to_owned()))?;
+    open(chosen).await
+}
+
+async fn member(observed: &Observed, name: &str) -> Result<Connection, ActError> {
+    let chosen = observed.members.iter().find(|member| member.name == name);
+    open(chosen.ok_or_else(|| ActError::Waiting(format!("{name} is gone")))?).await
+}
+
+async fn open(member: &Member) -> Result<Connection, ActError> {
+    let address = member.pod.as_ref().and_then(|pod| pod.ip.clone());
+    let address = address.ok_or_else(|| ActError::Waiting(format!("{} has no address now", member.name)))?;
+    connect(&address).await.map_err(from_etcd)
+}
+
+/// The claim of a place: made now, or there already. Returns its uid; empty with ephemeral storage.
+async fn ensure_claim(writer: &Writer, desired: &Desired, observed: &Observed, place: &Place) -> Result<String, ActError> {
+    if matches!(desired.storage, Storage::Ephemeral { .. }) {
+        return Ok(String::new());
+    }
+    let Some(claim) = build::claim(desired, place) else {
+        return Err(ActError::Application("a claim without a name".to_owned()));
+    };
+    let claim = Object::from(claim);
+    let have = observed.members.iter().flat_map(|member| &member.claims).find(|have| have.reference.name == claim.name());
+    match have {
+        Some(have) if have.deleting => Err(ActError::Waiting(format!("{} is being deleted", have.reference.name))),
+        Some(have) => Ok(have.reference.uid.clone()),
+        None => Ok(writer.create(&claim).await?.uid),
+    }
+}
+
+/// Applies the wanted template, then stops the pod that runs the old one.
+async fn update(writer: &Writer, desired: &Desired, observed: &Observed, ordinal: u32, pod: Option<&str>) -> Result<(), ActError> {
+    let member = observed.members.iter().find(|member| member.ordinal == ordinal);
+    let member = member.ok_or_else(|| ActError::Waiting("the member is gone".to_owned()))?;
+    let claim = member.stateful_set.as_ref().and_then(|set| set.claim.clone());
+    let adopted_from = claim.as_deref().and_then(|claim| build::adopted_from(&observed.children, claim));
+    let place = Place { ordinal, zone: build::zone(&observed.children, member), claim, adopted_from };
+    writer.apply(&build::stateful_set(desired, &place).into()).await?;
+    match pod {
+        Some(uid) => Ok(writer.delete_pod(&format!("{}-0", member.name), uid, None).await?),
+        None => Ok(()),
+    }
+}
+
+/// What is patched into a claim that is taken over.
+fn takeover(desired: &Desired, from: &str) -> serde_json::Value {
+    let mut metadata = json!({
+        "labels": {ballast_core::label::CLUSTER_UID: desired.cluster.labels.uid},
+        "annotations": {build::ADOPTED_FROM: from},
+    });
+    let owned = matches!(desired.storage, Storage::Volume { owned: true, .. });
+    metadata["ownerReferences"] = if owned { json!([desired.cluster.owner]) } else { json!([]) };
+    json!({"metadata": metadata})
+}
+
+fn config_map_ref(name: &str, uid: &str) -> ObjectRef {
+    ObjectRef { kind: Kind::ConfigMap, name: name.to_owned(), uid: uid.to_owned() }
+}

@@ -1,0 +1,174 @@
+//! Requests to etcd: one client per member and request, always to a single endpoint, always with a time limit.
+//!
+//! etcd-client balances over all its endpoints, and its member list is serializable; a linearizable read through the same
+//! single endpoint just before makes the list trustworthy.
+
+use std::time::Duration;
+
+use ballast_core::version::{self, Minor};
+use ballast_etcd_core::{
+    client_url,
+    observed::{AlarmKind, Answer, Listed},
+};
+use etcd_client::{AlarmAction, AlarmType, Client, ConnectOptions, Error, MemberAddOptions};
+use serde::Deserialize;
+
+/// Longest time for a request to one member; a pass asks twice at most and has ten seconds in all.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why a request to etcd did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum EtcdError {
+    /// etcd refuses for now and will accept later.
+    #[error("etcd asks to wait: {0}")]
+    NotYet(String),
+    /// Anything else; whether the request had an effect is unknown.
+    #[error("etcd: {0}")]
+    Failed(String),
+}
+
+/// Messages with which etcd refuses what it will accept later (`server/etcdserver/errors`).
+const NOT_YET: &[&str] = &[
+    "unhealthy cluster",
+    "re-configuration failed due to not enough started members",
+    "can only promote a learner member which is in sync with leader",
+    "too many learner members in cluster",
+    "Peer URLs already exists",
+    "member ID already exist",
+    "not leader",
+    "leader changed",
+    "no leader",
+    "bad leader transferee",
+    "leader transfer failed",
+    "request timed out",
+];
+
+impl From<Error> for EtcdError {
+    fn from(error: Error) -> Self {
+        let message = match &error {
+            Error::GRpcStatus(status) => status.message().to_owned(),
+            other => other.to_string(),
+        };
+        if NOT_YET.iter().any(|part| message.contains(part)) { Self::NotYet(message) } else { Self::Failed(message) }
+    }
+}
+
+/// A connection to one member.
+pub struct Connection {
+    client: Client,
+    address: String,
+}
+
+/// Connects to the member at this address (without scheme and port).
+pub async fn connect(address: &str) -> Result<Connection, EtcdError> {
+    let options = ConnectOptions::new().with_connect_timeout(Duration::from_secs(1)).with_timeout(TIMEOUT);
+    let client = Client::connect([client_url(address)], Some(options)).await?;
+    Ok(Connection { client, address: address.to_owned() })
+}
+
+/// What etcd answers on `/version`.
+#[derive(Deserialize)]
+struct Versions {
+    etcdcluster: String,
+}
+
+impl Connection {
+    /// The member's own view, and whether a linearizable read through it succeeds.
+    pub async fn ask(&mut self) -> Result<Answer, EtcdError> {
+        let status = self.client.status().await?;
+        let header = status.header().ok_or_else(|| EtcdError::Failed("an answer without a header".to_owned()))?;
+        let version = version::parse(status.version()).map_err(|error| EtcdError::Failed(error.to_string()))?;
+        let mut answer = Answer {
+            id: header.member_id(),
+            cluster_id: header.cluster_id(),
+            version,
+            leader: status.leader(),
+            raft_index: status.raft_index(),
+            applied_index: status.raft_applied_index(),
+            db_size: status.db_size(),
+            linearizable: false,
+        };
+        if !status.is_learner() {
+            answer.linearizable = self.read().await.is_ok();
+        }
+        Ok(answer)
+    }
+
+    /// A linearizable read.
+    pub async fn read(&mut self) -> Result<(), EtcdError> {
+        self.client.get("ballast.dev/probe", None).await?;
+        Ok(())
+    }
+
+    /// etcd's member list; only to be believed right after a linearizable read through this connection.
+    pub async fn list(&mut self) -> Result<Vec<Listed>, EtcdError> {
+        let response = self.client.member_list().await?;
+        Ok(response.members().iter().map(listed).collect())
+    }
+
+    /// Alarms that are raised.
+    pub async fn alarms(&mut self) -> Result<Vec<(u64, AlarmKind)>, EtcdError> {
+        let response = self.client.alarm(AlarmAction::Get, AlarmType::None, None).await?;
+        let known = response.alarms().iter().filter_map(|alarm| match alarm.alarm() {
+            AlarmType::None => None,
+            AlarmType::Nospace => Some((alarm.member_id(), AlarmKind::NoSpace)),
+            AlarmType::Corrupt => Some((alarm.member_id(), AlarmKind::Corrupt)),
+        });
+        Ok(known.collect())
+    }
+
+    /// The version on which the members have agreed.
+    pub async fn cluster_version(&self, http: &reqwest::Client) -> Result<Minor, EtcdError> {
+        let failed = |error: &dyn std::fmt::Display| EtcdError::Failed(error.to_string());
+        let url = format!("{}/version", client_url(&self.address));
+        let answer = http.get(url).timeout(TIMEOUT).send().await.map_err(|error| failed(&error))?;
+        let versions: Versions = answer.error_for_status().map_err(|error| failed(&error))?.json().await.map_err(|error| failed(&error))?;
+        let version = version::parse(&versions.etcdcluster).map_err(|error| failed(&error))?;
+        Ok(Minor::from(&version))
+    }
+
+    /// Adds a learner; returns the list with it.
+    pub async fn add_learner(&mut self, peer_url: &str) -> Result<Vec<Listed>, EtcdError> {
+        let options = MemberAddOptions::new().with_is_learner();
+        let response = self.client.member_add([peer_url], Some(options)).await?;
+        Ok(response.member_list().iter().map(listed).collect())
+    }
+
+    /// Removes a member by id. That it is gone already is success.
+    pub async fn remove(&mut self, id: u64) -> Result<(), EtcdError> {
+        match self.client.member_remove(id).await {
+            Ok(_) => Ok(()),
+            Err(Error::GRpcStatus(status)) if status.message().contains("member not found") => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets a learner vote.
+    pub async fn promote(&mut self, id: u64) -> Result<(), EtcdError> {
+        self.client.member_promote(id).await?;
+        Ok(())
+    }
+
+    /// Moves leadership; to be sent to the leader itself.
+    pub async fn move_leader(&mut self, to: u64) -> Result<(), EtcdError> {
+        self.client.move_leader(to).await?;
+        Ok(())
+    }
+
+    /// Disarms the CORRUPT alarm of one member.
+    pub async fn disarm_corrupt(&mut self, id: u64) -> Result<(), EtcdError> {
+        let mut options = etcd_client::AlarmOptions::new();
+        options.with_member(id);
+        self.client.alarm(AlarmAction::Deactivate, AlarmType::Corrupt, Some(options)).await?;
+        Ok(())
+    }
+}
+
+fn listed(member: &etcd_client::Member) -> Listed {
+    Listed {
+        id: member.id(),
+        name: member.name().to_owned(),
+        peer_urls: member.peer_urls().to_vec(),
+        learner: member.is_learner(),
+    }
+}
