@@ -124,7 +124,7 @@ async fn stopped() {
         }
         Err(error) => {
             tracing::warn!("cannot listen for SIGTERM: {error}");
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -1,0 +1,68 @@
+# The only commands a person needs; `make` lists them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+# What is built and may be thrown away is kept outside the checkout.
+export BALLAST_CACHE ?= $(HOME)/.cache/ballast
+export CARGO_TARGET_DIR ?= $(BALLAST_CACHE)/target
+# Only a cluster that is named here is ever used, never the one that a shell happens to point to.
+unexport KUBECONFIG
+# A kubeconfig: demo and e2e then use that cluster instead of the local one.
+CLUSTER ?=
+# Further arguments of up, test and e2e.
+ARGS ?=
+
+LAB := $(CARGO_TARGET_DIR)/debug/lab
+E2E := cargo run --quiet --locked --package ballast-e2e --
+CLUSTER_ARGUMENT = $(if $(CLUSTER),--cluster $(abspath $(CLUSTER)))
+
+.PHONY: help prerequisites lab demo up down check test test-full e2e chaos bench ci images generate
+
+help: ## This list
+	@printf 'make TARGET [CLUSTER=<kubeconfig>] [ARGS=…]\n\n'
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+prerequisites:
+	@scripts/prerequisites.sh
+
+lab: prerequisites
+	@cargo build --quiet --locked --package ballast-lab --bin lab
+
+demo: prerequisites ## From nothing to an etcd cluster of three that holds a key
+	@$(E2E) demo $(CLUSTER_ARGUMENT) $(ARGS)
+
+up: lab ## The local three-zone Kubernetes; ARGS="--zones a,b"
+	@$(LAB) up $(ARGS)
+
+down: lab ## Takes it away, without a trace
+	@$(LAB) down
+
+check: prerequisites ## Format, lints, generated files, charts, dependencies, licences, sizes, links; ARGS="links sizes"
+	@scripts/check.sh $(ARGS)
+
+test: prerequisites ## Everything that needs no nodes
+	@cargo test --quiet --locked --workspace $(ARGS)
+
+test-full: prerequisites ## The same with many more random cases; takes long
+	@PROPTEST_CASES=$${PROPTEST_CASES:-5000} cargo test --locked --workspace $(ARGS) -- --include-ignored
+
+e2e: prerequisites ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names
+	@$(E2E) run $(CLUSTER_ARGUMENT) $(ARGS)
+
+chaos: prerequisites ## Not there yet: random faults for hours
+	@echo "chaos is not there yet; make e2e breaks things one at a time" >&2; exit 1
+
+bench: prerequisites ## Not there yet: figures at scale
+	@echo "bench is not there yet" >&2; exit 1
+
+ci: prerequisites ## What a change must pass: check, test, and the scenarios of the gate
+	@scripts/ci.sh
+
+images: lab ## The operator's image, as an archive for `docker load` or `ctr images import`, without Docker
+	@scripts/images.sh
+
+generate: prerequisites ## Writes the generated files: resource types, manifests
+	@scripts/generate.sh

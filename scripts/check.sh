@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Everything that can be found without running the software. check.sh [CHECK…]: only these.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/lib.sh
+
+# Files that are, or are about to be, part of the repository.
+files() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do [ -e "$file" ] && echo "$file"; done; }
+
+format() {
+  cargo fmt --all --check -- -l || {
+    echo "these files are not formatted: run cargo fmt --all" >&2
+    return 1
+  }
+}
+
+lints() { cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings; }
+
+# The pure crates: the same lint settings, and no dependency that could do anything impure.
+purity() {
+  local crate packages=() found
+  for crate in shared/core operators/*/core; do
+    cmp shared/core/clippy.toml "$crate/clippy.toml"
+    packages+=(--package "$(sed -n 's/^name = "\(.*\)"/\1/p' "$crate/Cargo.toml" | head -n 1)")
+  done
+  found="$(cargo tree --locked "${packages[@]}" --edges normal --prefix none --format '{p}' |
+    awk '{ print $1 }' | sort -u |
+    grep -xE 'tokio|hyper|hyper-util|reqwest|tonic|kube-client|kube-runtime|etcd-client|rdkafka|rand|fastrand|getrandom' || true)"
+  if [ -n "$found" ]; then
+    echo "a pure crate depends on: $found" >&2
+    return 1
+  fi
+}
+
+generated() {
+  local fresh
+  fresh="$(mktemp -d)"
+  trap 'rm -rf "$fresh"' EXIT
+  scripts/generate.sh "$fresh"
+  (cd "$fresh" && find . -type f) | while read -r file; do
+    diff --unified "$file" "$fresh/$file" || {
+      echo "$file is not up to date: run make generate" >&2
+      return 1
+    }
+  done
+}
+
+charts() {
+  local chart values
+  for chart in charts/*/; do
+    helm lint --strict --quiet "$chart"
+    for values in "$chart"ci/*.yaml; do
+      helm lint --strict --quiet "$chart" --values "$values"
+      helm template check "$chart" --values "$values" >/dev/null
+    done
+  done
+}
+
+# One TLS stack, one copy of what must be one, one source of crates.
+dependencies() {
+  local name status=0
+  for name in aws-lc-rs aws-lc-sys openssl openssl-sys native-tls serde_yaml; do
+    if grep -qx "name = \"$name\"" Cargo.lock; then
+      echo "$name must not be a dependency; see: cargo tree --invert $name" >&2
+      status=1
+    fi
+  done
+  for name in kube k8s-openapi rustls schemars jiff; do
+    if [ "$(grep -cx "name = \"$name\"" Cargo.lock)" -ne 1 ]; then
+      echo "there must be exactly one version of $name; see: cargo tree --invert $name" >&2
+      status=1
+    fi
+  done
+  if [ "$(sed -n 's/^source = "\([^#"]*\).*/\1/p' Cargo.lock | sort -u | wc -l)" -gt 1 ]; then
+    echo "every dependency must come from the one registry, none from git: see source in Cargo.lock" >&2
+    status=1
+  fi
+  return "$status"
+}
+
+# Every licence expression in use has been looked at by a person: scripts/licences.txt.
+licences() {
+  local new
+  new="$(cargo tree --locked --workspace --edges normal,build --target all --prefix none --format '{l}|{p}' |
+    grep -v '^$' | sort -u | grep -vFf <(grep -v '^#' scripts/licences.txt | sed 's/$/|/') || true)"
+  if [ -n "$new" ]; then
+    printf 'licences that are not in scripts/licences.txt (add them if they are compatible with Apache-2.0):\n%s\n' "$new" >&2
+    return 1
+  fi
+}
+
+# Lines per file and per function: told, and a failure only beyond 800.
+sizes() { files '*.rs' | xargs awk -f scripts/sizes.awk; }
+
+links() { files '*.md' | xargs perl scripts/links.pl; }
+
+# Where things are on the machine of whoever wrote it does not belong here.
+paths() {
+  if git grep -nE '(^|[^A-Za-z0-9_.$}/-])/(work|home/[a-z]+)/' -- . ':!Cargo.lock' ':!scripts/check.sh'; then
+    echo "paths of a private machine" >&2
+    return 1
+  fi
+}
+
+all=(format sizes links paths dependencies licences purity lints charts generated)
+[ "$#" -gt 0 ] || set -- "${all[@]}"
+for check in "$@"; do
+  step "check $check" "$check"
+done

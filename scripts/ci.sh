@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# What a change must pass. Ends at the first phase that fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/lib.sh
+
+begin=$SECONDS
+summary=()
+
+phase() {
+  local name="$1" start=$SECONDS
+  shift
+  step "$name" "$@"
+  summary+=("$(printf '%-8s %s' "$name" "$(duration $((SECONDS - start)))")")
+}
+
+e2e() { cargo run --quiet --locked --package ballast-e2e -- run --gate; }
+
+phase check scripts/check.sh
+phase test cargo test --locked --workspace
+phase e2e e2e
+
+printf '\n'
+printf '%s\n' "${summary[@]}"
+printf '%-8s %s\n' all "$(duration $((SECONDS - begin)))"

@@ -1,0 +1,49 @@
+# Shared by the scripts beside it: where things are, and how a step is shown.
+# shellcheck shell=bash
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+export BALLAST_CACHE="${BALLAST_CACHE:-${HOME:-/root}/.cache/ballast}"
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$BALLAST_CACHE/target}"
+
+# step NAME COMMAND…: runs it, says how long it took, and stops everything if it fails.
+step() {
+  local name="$1" start=$SECONDS status=0
+  shift
+  printf '==> %s\n' "$name"
+  # In its own shell, so that `set -e` holds inside of it.
+  (
+    set -euo pipefail
+    "$@"
+  ) || status=$?
+  if [ "$status" -ne 0 ]; then
+    printf '==> %s FAILED after %s\n' "$name" "$(duration $((SECONDS - start)))" >&2
+    exit "$status"
+  fi
+  printf '==> %s: ok, %s\n' "$name" "$(duration $((SECONDS - start)))"
+}
+
+# duration SECONDS: as 75 s or 3 min 20 s.
+duration() {
+  if [ "$1" -lt 100 ]; then printf '%d s' "$1"; else printf '%d min %02d s' $(($1 / 60)) $(($1 % 60)); fi
+}
+
+# The lab command, built if it is not up to date.
+lab() {
+  cargo build --quiet --locked --package ballast-lab --bin lab
+  "$CARGO_TARGET_DIR/debug/lab" "$@"
+}
+
+# Helm of the pinned version, built when it is first used.
+helm() {
+  local program=""
+  # Once per script: the path is kept.
+  if [ -z "${BALLAST_HELM:-}" ]; then
+    lab tools helm >&2
+    # The newest, should an older version be in the cache as well.
+    program="$(ls -t "$BALLAST_CACHE"/tools/helm-*/helm 2>/dev/null | head -n 1)"
+    [ -n "$program" ] || { echo "helm: 'lab tools helm' built none" >&2; return 1; }
+    export BALLAST_HELM="$program"
+  fi
+  # Without what the caller may have configured for another Helm.
+  env -u KUBECONFIG HELM_NO_PLUGINS=1 "$BALLAST_HELM" "$@"
+}
