@@ -69,7 +69,10 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a");
         write(&path, b"old").unwrap();
-        assert!(replace(&path, |file| file.write_all(b"ne").and_then(|()| Err(io::Error::other("full")))).is_err());
+        assert!(
+            replace(&path, |file| file.write_all(b"ne").and_then(|()| Err(io::Error::other("full"))))
+                .is_err()
+        );
         assert_eq!(fs::read(&path).unwrap(), b"old");
     }
 }
