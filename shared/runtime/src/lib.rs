@@ -1,3 +1,53 @@
 //! The imperative shell of the Ballast operators: one reconcile pipeline, one gate for writes, metrics, health.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`operator`] | what an operator brings: the trait |
+//! | [`cli`] | the command line of an operator binary |
+//! | [`pipeline`] | one pass over one resource |
+//! | [`writer`], [`gate`] | the one place through which every mutating call goes |
+//! | [`observe`] | live reads |
+//! | [`store`], [`cache`] | what the watches have seen |
+//! | [`queue`], [`lane`], [`controller`] | which resource is looked at when |
+//! | [`events`], [`metrics`], [`telemetry`], [`health`], [`http`] | what people and machines see |
+//! | [`shutdown`] | how it ends |
+//! | [`crd`], [`reference`], [`offline`] | subcommands that need no cluster |
+//! | [`prepare`] | the init container of every application pod |
 
+pub mod backoff;
+pub mod cache;
+pub mod cli;
+pub mod controller;
+pub mod crd;
+pub mod events;
+mod execute;
+pub mod gate;
+pub mod health;
+pub mod http;
+mod kind;
+pub mod lane;
+mod memory;
+pub mod metrics;
+pub mod observe;
+pub mod offline;
 pub mod operator;
+#[cfg(test)]
+mod operator_tests;
+mod pending;
+pub mod pipeline;
+pub mod prepare;
+pub mod queue;
+pub mod reference;
+mod report;
+pub mod requests;
+mod run;
+pub mod shutdown;
+mod status;
+pub mod store;
+pub mod telemetry;
+mod watch;
+mod write_error;
+pub mod writer;
+
+pub use pending::NameTaken;
+pub use watch::Namespaces;

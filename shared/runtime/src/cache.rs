@@ -1,0 +1,95 @@
+//! The caches of one operator: its resources, and the six kinds of objects that belong to them.
+
+use std::sync::Arc;
+
+use ballast_core::{
+    label,
+    object::{Children, Kind},
+};
+use k8s_openapi::api::{
+    apps::v1::StatefulSet,
+    core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service},
+    policy::v1::PodDisruptionBudget,
+};
+use kube::{ResourceExt, core::DeserializeGuard};
+use serde_json::Value;
+
+use crate::{operator::ResourceKey, store::Store};
+
+/// What the watches have seen.
+#[derive(Debug)]
+pub struct Caches<R> {
+    /// The resources themselves; one that does not parse is kept with its metadata.
+    pub resources: Arc<Store<DeserializeGuard<R>>>,
+    /// StatefulSets.
+    pub stateful_sets: Arc<Store<StatefulSet>>,
+    /// Pods.
+    pub pods: Arc<Store<Pod>>,
+    /// PersistentVolumeClaims.
+    pub claims: Arc<Store<PersistentVolumeClaim>>,
+    /// ConfigMaps.
+    pub config_maps: Arc<Store<ConfigMap>>,
+    /// Services.
+    pub services: Arc<Store<Service>>,
+    /// PodDisruptionBudgets.
+    pub disruption_budgets: Arc<Store<PodDisruptionBudget>>,
+}
+
+impl<R: kube::Resource<DynamicType = ()>> Default for Caches<R> {
+    fn default() -> Self {
+        Self {
+            resources: Arc::new(Store::new(by_name)),
+            stateful_sets: Arc::new(Store::new(by_instance)),
+            pods: Arc::new(Store::new(by_instance)),
+            claims: Arc::new(Store::new(by_instance)),
+            config_maps: Arc::new(Store::new(by_instance)),
+            services: Arc::new(Store::new(by_instance)),
+            disruption_budgets: Arc::new(Store::new(by_instance)),
+        }
+    }
+}
+
+impl<R: kube::Resource<DynamicType = ()>> Caches<R> {
+    /// What is known to exist with the labels of this cluster.
+    pub fn children(&self, key: &ResourceKey) -> Children {
+        Children {
+            stateful_sets: owned(&self.stateful_sets, key),
+            pods: owned(&self.pods, key),
+            claims: owned(&self.claims, key),
+            config_maps: owned(&self.config_maps, key),
+            services: owned(&self.services, key),
+            disruption_budgets: owned(&self.disruption_budgets, key),
+        }
+    }
+
+    /// One known object of this cluster, as JSON. Secrets are never cached.
+    pub fn live(&self, key: &ResourceKey, kind: Kind, name: &str) -> Option<Value> {
+        match kind {
+            Kind::StatefulSet => json(&self.stateful_sets, key, name),
+            Kind::PersistentVolumeClaim => json(&self.claims, key, name),
+            Kind::ConfigMap => json(&self.config_maps, key, name),
+            Kind::Service => json(&self.services, key, name),
+            Kind::PodDisruptionBudget => json(&self.disruption_budgets, key, name),
+            Kind::Secret => None,
+        }
+    }
+}
+
+/// The cluster that an object belongs to by its labels; not by its owner, which retained claims do not have.
+pub fn by_instance<K: ResourceExt>(object: &K) -> Option<ResourceKey> {
+    let name = object.labels().get(label::INSTANCE)?.clone();
+    Some(ResourceKey { namespace: object.namespace()?, name })
+}
+
+/// The key of a resource itself.
+pub fn by_name<K: ResourceExt>(object: &K) -> Option<ResourceKey> {
+    Some(ResourceKey { namespace: object.namespace()?, name: object.name_any() })
+}
+
+fn owned<K: kube::Resource + Clone>(store: &Store<K>, key: &ResourceKey) -> Vec<K> {
+    store.of(key).into_iter().map(Arc::unwrap_or_clone).collect()
+}
+
+fn json<K: kube::Resource + serde::Serialize>(store: &Store<K>, key: &ResourceKey, name: &str) -> Option<Value> {
+    store.named(key, name).and_then(|object| serde_json::to_value(object.as_ref()).ok())
+}

@@ -1,0 +1,182 @@
+//! The controller: watches wake the queue, the queue starts passes, each in its lane.
+//!
+//! Passes are independent: one that hangs, fails or panics never stops another.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use kube::{Client, Resource};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, MissedTickBehavior, interval},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, error, info, info_span, warn};
+
+use crate::{
+    backoff,
+    health::Health,
+    operator::{Operator, ResourceKey},
+    pipeline::{Ended, Pipeline},
+    queue::Queue,
+    watch::{Namespaces, Wake, Watches, synced},
+};
+
+/// Changes that come close together are looked at together.
+const GATHER: Duration = Duration::from_millis(50);
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How often it is looked whether the caches are filled.
+const SYNC_POLL: Duration = Duration::from_millis(50);
+/// How long running passes may still take when the process is told to stop.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// One operator's controller.
+pub struct Controller<O: Operator> {
+    pipeline: Arc<Pipeline<O>>,
+    queue: Arc<Queue>,
+    health: Arc<Health>,
+    client: Client,
+    namespaces: Namespaces,
+    passes: JoinSet<()>,
+    number: u64,
+}
+
+struct Waker<O: Operator> {
+    pipeline: Arc<Pipeline<O>>,
+    queue: Arc<Queue>,
+}
+
+impl<O: Operator> Wake for Waker<O> {
+    fn wake(&self, key: ResourceKey) {
+        self.queue.add(key, GATHER);
+    }
+
+    fn is_echo(&self, key: &ResourceKey, status: &serde_json::Value) -> bool {
+        self.pipeline.memories.sent(key, status)
+    }
+}
+
+impl<O: Operator> Controller<O> {
+    /// A controller that runs `pipeline` over the resources in `namespaces` (empty: all).
+    pub fn new(pipeline: Pipeline<O>, client: Client, namespaces: Namespaces, health: Arc<Health>) -> Self {
+        Self {
+            pipeline: Arc::new(pipeline),
+            queue: Arc::default(),
+            health,
+            client,
+            namespaces,
+            passes: JoinSet::new(),
+            number: 0,
+        }
+    }
+
+    /// Runs until `stop`; then lets the running passes end, and closes the gate.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let watches = Watches {
+            client: self.client.clone(),
+            application: O::APPLICATION,
+            namespaces: self.namespaces.clone(),
+            caches: self.pipeline.caches.clone(),
+            metrics: self.pipeline.metrics.clone(),
+            wake: Arc::new(Waker { pipeline: self.pipeline.clone(), queue: self.queue.clone() }),
+        };
+        let health = self.health.clone();
+        let watches = tokio::spawn(async move {
+            watches.run().await;
+            health.watch_ended();
+        });
+        if self.fill(&stop).await {
+            self.health.set_ready(true);
+            info!(application = O::APPLICATION, "the caches are filled, passes begin");
+            self.turn(&stop).await;
+        }
+        self.health.set_ready(false);
+        self.drain().await;
+        self.pipeline.gate.close();
+        watches.abort();
+    }
+
+    /// Waits until all caches are filled; false if the process is told to stop before.
+    async fn fill(&self, stop: &CancellationToken) -> bool {
+        let mut poll = interval(SYNC_POLL);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return false,
+                _ = poll.tick() => {
+                    self.health.beat();
+                    if synced(&self.pipeline.caches, &self.namespaces) {
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn turn(&mut self, stop: &CancellationToken) {
+        let mut heartbeat = interval(HEARTBEAT);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                _ = heartbeat.tick() => self.health.beat(),
+                Some(_) = self.passes.join_next(), if !self.passes.is_empty() => {}
+                key = self.queue.next() => self.start(key, stop),
+            }
+        }
+    }
+
+    fn start(&mut self, key: ResourceKey, stop: &CancellationToken) {
+        self.number += 1;
+        let generation = self
+            .pipeline
+            .caches
+            .resources
+            .named(&key, &key.name)
+            .and_then(|resource| resource.meta().generation);
+        let span = info_span!(
+            "reconcile",
+            controller = O::APPLICATION,
+            namespace = key.namespace,
+            name = key.name,
+            generation,
+            reconcile_id = self.number,
+        );
+        let pass = pass(self.pipeline.clone(), self.queue.clone(), key, stop.clone());
+        self.passes.spawn(pass.instrument(span));
+    }
+
+    async fn drain(&mut self) {
+        let all = async { while self.passes.join_next().await.is_some() {} };
+        if tokio::time::timeout(DRAIN, all).await.is_err() {
+            warn!(passes = self.passes.len(), "passes are still running and are given up");
+            self.passes.abort_all();
+        }
+    }
+}
+
+async fn pass<O: Operator>(
+    pipeline: Arc<Pipeline<O>>,
+    queue: Arc<Queue>,
+    key: ResourceKey,
+    stop: CancellationToken,
+) {
+    let turn = tokio::select! {
+        biased;
+        () = stop.cancelled() => return,
+        turn = pipeline.lanes.enter(&key) => turn,
+    };
+    queue.begin(&key);
+    let running = pipeline.metrics.pass_begins();
+    let start = Instant::now();
+    let ended = AssertUnwindSafe(pipeline.pass(&key, &turn)).catch_unwind().await.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+        error!(panic = text, "the pass panicked");
+        Ended::failed(backoff::after_failures(&key.name, u32::MAX))
+    });
+    pipeline.metrics.pass_ended(ended.result, start.elapsed());
+    drop((running, turn));
+    queue.done(key, ended.next);
+}

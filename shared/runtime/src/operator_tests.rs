@@ -1,0 +1,173 @@
+//! A small operator for the tests of this crate.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use ballast_core::{
+    invalid::Invalid,
+    object::{Children, Object},
+    plan::{Blocked, Intent, Plan},
+};
+use jiff::Timestamp;
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::api::resource::Quantity};
+use kube::{CustomResource, ResourceExt};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    operator::{ActError, Operator, View},
+    writer::Writer,
+};
+
+/// A thing.
+#[derive(Clone, Debug, CustomResource, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "test.ballast.dev",
+    version = "v1alpha1",
+    kind = "Thing",
+    namespaced,
+    status = "ThingStatus",
+    doc = "A thing."
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ThingSpec {
+    /// How many.
+    #[serde(default = "three")]
+    pub replicas: i32,
+    /// How large.
+    pub size: Quantity,
+    /// Its parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = null))]
+    pub parts: Vec<Part>,
+    /// More labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, String>>,
+}
+
+/// A part.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// Name | of the part.
+    pub name: String,
+}
+
+/// Its status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ThingStatus {
+    /// What it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+}
+
+fn three() -> i32 {
+    3
+}
+
+/// What it wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Poke;
+
+impl Intent for Poke {
+    fn reason(&self) -> &'static str {
+        "Poke"
+    }
+    fn message(&self) -> String {
+        "pokes it".to_owned()
+    }
+    fn disruptive(&self) -> bool {
+        true
+    }
+}
+
+/// Applies a ConfigMap with the number of replicas; pokes as long as it is told to.
+#[derive(Debug, Default)]
+pub struct ThingOperator {
+    pub pokes: AtomicUsize,
+    pub poke: bool,
+    pub waiting: bool,
+    pub blocked: bool,
+    pub acted: Mutex<Vec<String>>,
+}
+
+/// The resolved specification.
+#[derive(Debug)]
+pub struct Desired {
+    pub config_map: ConfigMap,
+}
+
+impl Operator for ThingOperator {
+    type Resource = Thing;
+    type Desired = Desired;
+    type Observed = Children;
+    type Intent = Poke;
+
+    const APPLICATION: &'static str = "thing";
+
+    fn validate(&self, resource: &Thing) -> Result<Desired, Vec<Invalid>> {
+        if resource.spec.replicas < 1 {
+            return Err(vec![Invalid::new("spec.replicas", "at least one")]);
+        }
+        let config_map = serde_json::from_value(json!({
+            "metadata": {
+                "name": resource.name_any(),
+                "labels": {
+                    "app.kubernetes.io/managed-by": "ballast-thing",
+                    "app.kubernetes.io/instance": resource.name_any(),
+                    "ballast.dev/cluster-uid": resource.uid(),
+                },
+            },
+            "data": { "replicas": resource.spec.replicas.to_string() },
+        }))
+        .map_err(|error| vec![Invalid::new("spec", error.to_string())])?;
+        Ok(Desired { config_map })
+    }
+
+    async fn observe(&self, _resource: &Thing, _desired: &Desired, children: Children) -> Children {
+        children
+    }
+
+    fn answered(&self, _observed: &Children) -> bool {
+        true
+    }
+
+    fn plan(&self, desired: &Desired, _observed: &Children, _now: Timestamp) -> Plan<Poke> {
+        let blocked = self.blocked.then(|| Blocked::new("quorum", "QuorumLost", "one of three answers"));
+        Plan {
+            apply: self.render(desired),
+            intent: self.poke.then_some(Poke),
+            blocked: blocked.into_iter().collect(),
+            ..Plan::default()
+        }
+    }
+
+    async fn act(
+        &self,
+        _writer: &Writer,
+        _desired: &Desired,
+        _observed: &Children,
+        _intent: &Poke,
+    ) -> Result<(), ActError> {
+        self.pokes.fetch_add(1, Ordering::SeqCst);
+        if self.waiting { Err(ActError::Waiting("it sleeps".into())) } else { Ok(()) }
+    }
+
+    fn status(&self, _resource: &Thing, view: View<'_, Self>, _now: Timestamp) -> Value {
+        let state = match view {
+            View::Invalid(invalid) => ballast_core::invalid::summary(invalid),
+            View::Planned { error: Some(error), .. } => error.to_owned(),
+            View::Planned { .. } => "fine".to_owned(),
+        };
+        json!({ "state": state })
+    }
+
+    fn render(&self, desired: &Desired) -> Vec<Object> {
+        vec![desired.config_map.clone().into()]
+    }
+}

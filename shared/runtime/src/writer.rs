@@ -1,0 +1,210 @@
+//! The writer: the one place through which every mutating call goes.
+//!
+//! Each call passes the gate, is bounded by a time-out, is counted, and names what it touches by uid where there is
+//! one. There is no retry here: the next pass looks again and decides anew.
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use ballast_core::{
+    label,
+    object::{Kind, Object, ObjectRef},
+};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
+    core::{DynamicObject, NamespaceResourceScope},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::{
+    gate::{Gate, GateClosed},
+    kind::api,
+    metrics::Metrics,
+};
+
+pub use crate::write_error::WriteError;
+
+/// How long one request may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Every mutating call of one operator in one namespace.
+#[derive(Clone)]
+pub struct Writer {
+    client: Client,
+    namespace: String,
+    field_manager: String,
+    gate: Arc<Gate>,
+    metrics: Arc<Metrics>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+/// What the API server said about a new object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Created {
+    /// Its uid.
+    pub uid: String,
+    /// Its resourceVersion.
+    pub resource_version: String,
+}
+
+impl Writer {
+    /// A writer for the operator of `application`, in `namespace`.
+    pub fn new(
+        client: Client,
+        application: &str,
+        namespace: impl Into<String>,
+        gate: Arc<Gate>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self { client, namespace: namespace.into(), field_manager: label::manager(application), gate, metrics }
+    }
+
+    /// The namespace that it writes to.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Before every mutation of the application itself.
+    pub fn permit(&self) -> Result<(), GateClosed> {
+        self.gate.permit()
+    }
+
+    /// Server-side apply, forced. If `object` has a uid, only the object with that uid is touched.
+    pub async fn apply(&self, object: &Object) -> Result<(), WriteError> {
+        let params = PatchParams::apply(&self.field_manager).force();
+        let patch = Patch::Apply(object.to_json());
+        let api = self.api(object.kind());
+        self.send("apply", object.kind().as_str(), api.patch(object.name(), &params, &patch)).await?;
+        Ok(())
+    }
+
+    /// Creates; an existing object of the same name is an error.
+    pub async fn create(&self, object: &Object) -> Result<Created, WriteError> {
+        let body: DynamicObject =
+            serde_json::from_value(object.to_json()).map_err(|error| WriteError::Other(error.to_string()))?;
+        let api = self.api(object.kind());
+        let created = self.send("create", object.kind().as_str(), api.create(&self.post(), &body)).await?;
+        Ok(Created {
+            uid: created.metadata.uid.unwrap_or_default(),
+            resource_version: created.metadata.resource_version.unwrap_or_default(),
+        })
+    }
+
+    /// Replaces a ConfigMap that was read before: its resourceVersion must be set, and must still be the current one.
+    pub async fn replace_config_map(&self, config_map: &ConfigMap) -> Result<(), WriteError> {
+        let name = config_map.metadata.name.as_deref().unwrap_or_default();
+        if config_map.metadata.resource_version.is_none() {
+            return Err(WriteError::Other(format!("the ConfigMap {name} is replaced without its resourceVersion")));
+        }
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
+        self.send("replace", "ConfigMap", api.replace(name, &self.post(), config_map)).await?;
+        Ok(())
+    }
+
+    /// Deletes exactly this object, its dependents in the background. What is gone already is fine.
+    pub async fn delete(&self, object: &ObjectRef) -> Result<(), WriteError> {
+        let params = DeleteParams { preconditions: Some(uid(&object.uid)), ..DeleteParams::background() };
+        let api = self.api(object.kind);
+        gone_is_fine(self.send("delete", object.kind.as_str(), api.delete(&object.name, &params)).await)
+    }
+
+    /// Deletes exactly this pod, with its own grace period or the given one.
+    pub async fn delete_pod(
+        &self,
+        name: &str,
+        pod_uid: &str,
+        grace_seconds: Option<i64>,
+    ) -> Result<(), WriteError> {
+        let params = DeleteParams {
+            grace_period_seconds: grace_seconds.map(|seconds| u32::try_from(seconds).unwrap_or(0)),
+            preconditions: Some(uid(pod_uid)),
+            ..DeleteParams::background()
+        };
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        gone_is_fine(self.send("delete", "Pod", api.delete(name, &params)).await)
+    }
+
+    /// JSON merge patch of the metadata of an object that was read at `resource_version`; for adoption of claims.
+    ///
+    /// `metadata` is what goes below `metadata`, for instance `{"labels": {"a": "b", "gone": null}}`.
+    pub async fn merge_metadata(
+        &self,
+        object: &ObjectRef,
+        resource_version: &str,
+        mut metadata: Value,
+    ) -> Result<(), WriteError> {
+        let Some(fields) = metadata.as_object_mut() else {
+            return Err(WriteError::Other("the metadata of a patch is not an object".to_owned()));
+        };
+        fields.insert("uid".to_owned(), json!(object.uid));
+        fields.insert("resourceVersion".to_owned(), json!(resource_version));
+        let patch = Patch::Merge(json!({ "metadata": metadata }));
+        let params = PatchParams { field_manager: Some(self.field_manager.clone()), ..PatchParams::default() };
+        let api = self.api(object.kind);
+        self.send("patch", object.kind.as_str(), api.patch(&object.name, &params, &patch)).await?;
+        Ok(())
+    }
+
+    /// Replaces the whole status of exactly this resource, and returns the resource as it is now.
+    pub async fn replace_status<K>(&self, name: &str, resource_uid: &str, status: &Value) -> Result<K, WriteError>
+    where
+        K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + fmt::Debug
+            + DeserializeOwned
+            + Serialize,
+    {
+        let operations = json!([
+            { "op": "test", "path": "/metadata/uid", "value": resource_uid },
+            { "op": "add", "path": "/status", "value": status },
+        ]);
+        let patch = serde_json::from_value(operations).map_err(|error| WriteError::Other(error.to_string()))?;
+        let params = PatchParams {
+            field_manager: Some(format!("{}-status", self.field_manager)),
+            ..PatchParams::default()
+        };
+        let api: Api<K> = Api::namespaced(self.client.clone(), &self.namespace);
+        self.send("status", &K::kind(&()), api.patch_status(name, &params, &Patch::<()>::Json(patch))).await
+    }
+
+    fn api(&self, kind: Kind) -> Api<DynamicObject> {
+        api(&self.client, &self.namespace, kind)
+    }
+
+    fn post(&self) -> PostParams {
+        PostParams { field_manager: Some(self.field_manager.clone()), ..PostParams::default() }
+    }
+
+    async fn send<T>(
+        &self,
+        verb: &'static str,
+        kind: &str,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, WriteError> {
+        self.permit()?;
+        let result = match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+            Ok(result) => result.map_err(WriteError::from),
+            Err(_elapsed) => Err(WriteError::Timeout(REQUEST_TIMEOUT)),
+        };
+        self.metrics.wrote(verb, kind, result.as_ref().map_or_else(WriteError::reason, |_| "Ok"));
+        result
+    }
+}
+
+fn uid(uid: &str) -> Preconditions {
+    Preconditions { uid: Some(uid.to_owned()), resource_version: None }
+}
+
+fn gone_is_fine<T>(result: Result<T, WriteError>) -> Result<(), WriteError> {
+    match result {
+        Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
