@@ -94,6 +94,31 @@ sizes() { files '*.rs' | xargs awk -f scripts/sizes.awk; }
 
 links() { files '*.md' | xargs perl scripts/links.pl; }
 
+# Every reason and every predicate that people can meet has its line in the operator's runbook.
+runbooks() {
+  local core operator word missing=()
+  for core in operators/*/core/src; do
+    operator="$(basename "$(dirname "$(dirname "$core")")")"
+    for word in $(
+      # Without the tests, which stand at the end of a file or in files of their own.
+      for file in "$core"/plan/*.rs "$core"/plan.rs "$core"/intent.rs "$core"/status.rs; do
+        case "$file" in *tests*) continue ;; esac
+        [ -e "$file" ] && sed '/#\[cfg(test)\]/,$d' "$file"
+      done | grep -oE '"([A-Z][a-z]+)+"|"[a-z]+(-[a-z]+)+"' | tr -d '"' | sort -u
+    ); do
+      # What stands in such literals without being a reason: states of members, of claims and of containers.
+      case "$word" in
+        Leader | Follower | Learner | None | Serving | NotServing | Unknown | Lost | Image | CreateContainer*) ;;
+        *) grep -qE "(\`|^### )$word(\`|$)" "docs/runbooks/$operator.md" || missing+=("$operator: $word") ;;
+      esac
+    done
+  done
+  if [ "${#missing[@]}" -gt 0 ]; then
+    printf 'not in docs/runbooks: %s\n' "${missing[@]}" >&2
+    return 1
+  fi
+}
+
 # Where things are on the machine of whoever wrote it does not belong here.
 paths() {
   if git grep -nE '(^|[^A-Za-z0-9_.$}/-])/(work|home/[a-z]+)/' -- . ':!Cargo.lock' ':!scripts/check.sh'; then
@@ -102,7 +127,7 @@ paths() {
   fi
 }
 
-all=(format sizes links paths dependencies licences purity lints charts generated)
+all=(format sizes links runbooks paths dependencies licences purity lints charts generated)
 [ "$#" -gt 0 ] || set -- "${all[@]}"
 for check in "$@"; do
   step "check $check" "$check"
