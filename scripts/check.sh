@@ -18,13 +18,13 @@ lints() { cargo clippy --quiet --locked --workspace --all-targets -- --deny warn
 
 # The pure crates: the same lint settings, and no dependency that could do anything impure.
 purity() {
-  local crate packages=() found
+  local crate packages=() tree found
   for crate in shared/core operators/*/core; do
     cmp shared/core/clippy.toml "$crate/clippy.toml"
     packages+=(--package "$(sed -n 's/^name = "\(.*\)"/\1/p' "$crate/Cargo.toml" | head -n 1)")
   done
-  found="$(cargo tree --locked "${packages[@]}" --edges normal --prefix none --format '{p}' |
-    awk '{ print $1 }' | sort -u |
+  tree="$(cargo tree --locked "${packages[@]}" --edges normal --prefix none --format '{p}')"
+  found="$(awk '{ print $1 }' <<<"$tree" | sort -u |
     grep -xE 'tokio|hyper|hyper-util|reqwest|tonic|kube-client|kube-runtime|etcd-client|rdkafka|rand|fastrand|getrandom' || true)"
   if [ -n "$found" ]; then
     echo "a pure crate depends on: $found" >&2
@@ -80,9 +80,9 @@ dependencies() {
 
 # Every licence expression in use has been looked at by a person: scripts/licences.txt.
 licences() {
-  local new
-  new="$(cargo tree --locked --workspace --edges normal,build --target all --prefix none --format '{l}|{p}' |
-    grep -v '^$' | sort -u | grep -vFf <(grep -v '^#' scripts/licences.txt | sed 's/$/|/') || true)"
+  local tree new
+  tree="$(cargo tree --locked --workspace --edges normal,build --target all --prefix none --format '{l}|{p}')"
+  new="$(grep -v '^$' <<<"$tree" | sort -u | grep -vFf <(grep -v '^#' scripts/licences.txt | sed 's/$/|/') || true)"
   if [ -n "$new" ]; then
     printf 'licences that are not in scripts/licences.txt (add them if they are compatible with Apache-2.0):\n%s\n' "$new" >&2
     return 1

@@ -10,11 +10,14 @@ step() {
   local name="$1" start=$SECONDS status=0
   shift
   printf '==> %s\n' "$name"
-  # In its own shell, so that `set -e` holds inside of it.
+  # `set -e` would not hold inside of a command whose status is asked for with || or if.
+  set +e
   (
     set -euo pipefail
     "$@"
-  ) || status=$?
+  )
+  status=$?
+  set -e
   if [ "$status" -ne 0 ]; then
     printf '==> %s FAILED after %s\n' "$name" "$(duration $((SECONDS - start)))" >&2
     exit "$status"
