@@ -115,6 +115,18 @@ impl Writer {
         gone_is_fine(self.send("delete", object.kind.as_str(), api.delete(&object.name, &params)).await)
     }
 
+    /// Fails with [`WriteError::Conflict`] while exactly this object still exists, by a read from the API server.
+    pub async fn confirm_gone(&self, object: &ObjectRef) -> Result<(), WriteError> {
+        let api = self.api(object.kind);
+        let found = tokio::time::timeout(REQUEST_TIMEOUT, api.get_opt(&object.name)).await;
+        match found.map_err(|_elapsed| WriteError::Timeout(REQUEST_TIMEOUT))?? {
+            Some(found) if found.metadata.uid.as_deref() == Some(object.uid.as_str()) => {
+                Err(WriteError::Conflict(format!("{} {} is still there", object.kind.as_str(), object.name)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Deletes exactly this pod, with its own grace period or the given one.
     pub async fn delete_pod(
         &self,

@@ -74,8 +74,14 @@ pub(crate) fn proceed(context: &Context<'_>, record: &Record) -> Next {
         return Next::Do(Intent::ConfirmStarted { cluster_id });
     }
     let Some(set) = &seed.stateful_set else { return again };
-    if seed.pod.as_ref().is_some_and(PodView::lost_data) {
-        return lost(member, "its volume lost what etcd had begun to write");
+    // It stopped between using its ticket and writing its first data. Nobody was served yet: a new pod may use the
+    // ticket again, for the same claim.
+    if let (Some(pod), true) = (seed.pod.as_ref().filter(|pod| pod.lost_data() && pod.deletion_due.is_none()), seed.ticket.is_some()) {
+        return Next::Do(Intent::Restart {
+            member: member.clone(),
+            pod: pod.uid.clone(),
+            why: "its first start was cut short before it wrote anything".to_owned(),
+        });
     }
     let pod_outdated = seed.pod.as_ref().is_some_and(|pod| pod.template_hash != context.template_hash && pod.deletion_due.is_none());
     if seed.answer().is_none() && (set.template_hash != context.template_hash || pod_outdated) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ballast_core::{
     build::config_map,
-    guard::ticket::{Kind, Ticket},
+    guard::ticket::{Ticket, TicketKind},
 };
 use ballast_etcd_core::{
     build::{self, Place},
@@ -34,7 +34,7 @@ pub(super) async fn add(writer: &Writer, desired: &Desired, observed: &Observed,
     let claim_uid = ensure_claim(writer, desired, observed, place).await?;
     if member.is_none_or(|member| member.ticket.is_none()) {
         let append = build::initial_cluster(&entries(&list, &name, &url), "existing");
-        issue(writer, desired, place, Kind::Join, claim_uid, append).await?;
+        issue(writer, desired, place, TicketKind::Join, claim_uid, append).await?;
     }
     writer.apply(&build::stateful_set(desired, place).into()).await?;
     Ok(())
@@ -57,7 +57,7 @@ pub(super) async fn issue(
     writer: &Writer,
     desired: &Desired,
     place: &Place,
-    kind: Kind,
+    kind: TicketKind,
     claim_uid: String,
     append: String,
 ) -> Result<(), ActError> {

@@ -3,7 +3,7 @@
 mod join;
 mod record;
 
-use ballast_core::object::{Kind, Object, ObjectRef};
+use ballast_core::object::Object;
 use ballast_etcd_core::{
     build::{self, Place},
     intent::Intent,
@@ -126,9 +126,5 @@ fn takeover(desired: &Desired, from: &str) -> serde_json::Value {
     });
     let owned = matches!(desired.storage, Storage::Volume { owned: true, .. });
     metadata["ownerReferences"] = if owned { json!([desired.cluster.owner]) } else { json!([]) };
-    json!({"metadata": metadata})
-}
-
-fn config_map_ref(name: &str, uid: &str) -> ObjectRef {
-    ObjectRef { kind: Kind::ConfigMap, name: name.to_owned(), uid: uid.to_owned() }
+    metadata
 }

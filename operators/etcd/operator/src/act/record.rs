@@ -3,7 +3,7 @@
 use ballast_core::{
     bootstrap::Record,
     build::config_map,
-    guard::ticket::Kind,
+    guard::ticket::TicketKind,
     object::{Object, ObjectRef},
 };
 use ballast_etcd_core::{
@@ -42,7 +42,7 @@ pub(super) async fn bootstrap(writer: &Writer, desired: &Desired, observed: &Obs
     let seed = observed.members.iter().find(|seed| seed.ordinal == place.ordinal);
     if seed.is_none_or(|seed| seed.ticket.is_none()) {
         let append = build::initial_cluster(&[(member.clone(), peer_url(&desired.cluster.host(&member)))], "new");
-        join::issue(writer, desired, place, Kind::Bootstrap, claim_uid, append).await?;
+        join::issue(writer, desired, place, TicketKind::Bootstrap, claim_uid, append).await?;
     }
     writer.apply(&build::stateful_set(desired, place).into()).await?;
     Ok(())
