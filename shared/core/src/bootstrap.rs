@@ -72,9 +72,11 @@ impl Record {
         };
         match get("state")?.as_str() {
             "Preparing" => Ok(Self::Preparing { member: get("member")?, claim: get("claim")? }),
-            "Granted" => {
-                Ok(Self::Granted { member: get("member")?, claim: get("claim")?, claim_uid: get("claimUid")? })
-            }
+            "Granted" => Ok(Self::Granted {
+                member: get("member")?,
+                claim: get("claim")?,
+                claim_uid: get("claimUid")?,
+            }),
             "Started" => Ok(Self::Started { cluster_id: get("clusterId")? }),
             "Adopted" => Ok(Self::Adopted { from_uid: get("fromUid")? }),
             state => Err(format!("the bootstrap record is in an unknown state \"{state}\"")),
@@ -92,14 +94,20 @@ pub fn name(cluster: &str, uid: &str) -> String {
 ///
 /// It counts only when its label names the uid and an owner reference has it: one that was copied or
 /// restored belongs to nobody. An error means that it is there and cannot be read.
-pub fn find(children: &Children, uid: &str, cluster: &str) -> Result<Option<(Record, ObjectRef, String)>, String> {
+pub fn find(
+    children: &Children,
+    uid: &str,
+    cluster: &str,
+) -> Result<Option<(Record, ObjectRef, String)>, String> {
     let name = name(cluster, uid);
     let Some(object) = by_name(&children.config_maps, &name).filter(|object| belongs(object, uid)) else {
         return Ok(None);
     };
     let read = || Some((object.metadata.uid.clone()?, object.metadata.resource_version.clone()?));
-    let (object_uid, version) = read().ok_or_else(|| format!("ConfigMap {name} was not read from a server"))?;
-    let data = object.data.as_ref().ok_or_else(|| format!("ConfigMap {name}: the bootstrap record is empty"))?;
+    let (object_uid, version) =
+        read().ok_or_else(|| format!("ConfigMap {name} was not read from a server"))?;
+    let data =
+        object.data.as_ref().ok_or_else(|| format!("ConfigMap {name}: the bootstrap record is empty"))?;
     let record = Record::from_data(data).map_err(|error| format!("ConfigMap {name}: {error}"))?;
     Ok(Some((record, ObjectRef { kind: Kind::ConfigMap, name, uid: object_uid }, version)))
 }
@@ -110,3 +118,7 @@ fn belongs(object: &ConfigMap, uid: &str) -> bool {
     let owners = metadata.owner_references.as_deref().unwrap_or_default();
     labelled.is_some_and(|labelled| labelled == uid) && owners.iter().any(|owner| owner.uid == uid)
 }
+
+#[cfg(test)]
+#[path = "bootstrap_tests.rs"]
+mod tests;

@@ -31,6 +31,10 @@ const ZERO_IS_ABSENT: [&str; 6] = [
     "timeoutSeconds",
 ];
 
+/// Maps of text: their keys are no fields, and an empty text in them is one.
+const MAPS: [&str; 7] =
+    ["annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "stringData"];
+
 /// Path of the first leaf of `sent` that is absent or different in `live`; `None` when there is none.
 ///
 /// Lists of objects are matched by Kubernetes' keys and may have more elements in the live object; other
@@ -61,6 +65,7 @@ struct Walk {
     path: String,
     field: String,
     quantity: bool,
+    map: bool,
 }
 
 impl Walk {
@@ -71,7 +76,11 @@ impl Walk {
             (true, false) => format!("{}.{key}", self.path),
             (false, _) => format!("{}[{key}]", self.path),
         };
-        Self { path, field: key.to_owned(), quantity: self.quantity || QUANTITIES.contains(&key) }
+        if self.map {
+            return Self { path, field: String::new(), ..self.clone() };
+        }
+        let quantity = self.quantity || QUANTITIES.contains(&key);
+        Self { path, field: key.to_owned(), quantity, map: MAPS.contains(&key) }
     }
 
     fn element(&self, key: &str) -> Self {
@@ -84,8 +93,9 @@ impl Walk {
             Value::Object(sent) => {
                 let mut keys: Vec<_> = sent.iter().collect();
                 keys.sort_unstable_by_key(|(key, _)| *key);
-                keys.into_iter()
-                    .find_map(|(key, value)| self.field(key).value(value, live.and_then(|live| live.get(key))))
+                keys.into_iter().find_map(|(key, value)| {
+                    self.field(key).value(value, live.and_then(|live| live.get(key)))
+                })
             }
             Value::Array(sent) => self.list(sent, live.and_then(Value::as_array).map_or(&[], Vec::as_slice)),
             scalar => {
@@ -117,7 +127,7 @@ impl Walk {
 
     fn is_empty(&self, scalar: &Value) -> bool {
         match scalar {
-            Value::String(text) => text.is_empty(),
+            Value::String(text) => text.is_empty() && !self.map,
             Value::Bool(value) => !value && FALSE_IS_ABSENT.contains(&self.field.as_str()),
             Value::Number(number) => number.as_f64() == Some(0.0) && self.zero_is_default(),
             _ => false,
@@ -187,3 +197,7 @@ fn port(item: &Value) -> Option<String> {
     let protocol = item.get("protocol").and_then(Value::as_str).unwrap_or("TCP");
     Some(format!("{number}/{protocol}"))
 }
+
+#[cfg(test)]
+#[path = "difference_tests.rs"]
+mod tests;

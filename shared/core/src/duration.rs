@@ -94,3 +94,59 @@ fn part(number: &str, nanos: u64) -> Option<Option<u64>> {
     }
     Some(whole.and_then(|whole| whole.checked_mul(nanos)).and_then(|whole| whole.checked_add(below)))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("5m", 300_000, "5m")]
+    #[case("1h30m", 5_400_000, "1h30m")]
+    #[case("90s", 90_000, "1m30s")]
+    #[case("100ms", 100, "100ms")]
+    #[case("1.5h", 5_400_000, "1h30m")]
+    #[case(".5s", 500, "500ms")]
+    #[case("0s", 0, "0s")]
+    #[case("24h", 86_400_000, "24h")]
+    #[case("1m1m", 120_000, "2m")]
+    fn table(#[case] text: &str, #[case] millis: u64, #[case] canonical: &str) {
+        assert_eq!(parse(text), Ok(Duration::from_millis(millis)));
+        assert_eq!(format(Duration::from_millis(millis)), canonical);
+    }
+
+    #[rstest]
+    #[case("5", "without a unit")]
+    #[case("0", "without a unit")]
+    #[case("1h30", "without a unit")]
+    #[case("-5m", "negative")]
+    #[case("", "is not a duration")]
+    #[case("m", "is not a duration")]
+    #[case("5d", "is not a duration")]
+    #[case("5 m", "is not a duration")]
+    #[case("1.2.3s", "is not a duration")]
+    #[case(".s", "is not a duration")]
+    #[case("9999999h", "too long")]
+    #[case("99999999999999999999s", "too long")]
+    fn mistakes(#[case] text: &str, #[case] expected: &str) {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn read_as_written(nanos in any::<u64>()) {
+            let duration = Duration::from_nanos(nanos);
+            prop_assert_eq!(parse(&format(duration)), Ok(duration));
+        }
+
+        #[test]
+        fn never_panics(text in "[-0-9.hmsuµn]{0,30}") {
+            let _ = parse(&text);
+        }
+    }
+}

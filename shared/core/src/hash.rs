@@ -60,3 +60,30 @@ fn canonical(value: &Value, out: &mut String) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn hashes_never_change() {
+        // printf '' | sha256sum | cut -c1-16
+        assert_eq!(text_hash(""), "e3b0c44298fc1c14");
+        // printf '{"a":[1,{"b":2,"c":null}],"z":"\\"x"}' | sha256sum | cut -c1-16
+        assert_eq!(
+            json_hash(&json!({"z": "\"x", "a": [1, {"c": null, "b": 2}]})),
+            text_hash(r#"{"a":[1,{"b":2,"c":null}],"z":"\"x"}"#)
+        );
+        assert_eq!(json_hash(&json!({"a": 1})), "015abd7f5cc57a2d");
+    }
+
+    #[test]
+    fn order_counts_in_lists_only() {
+        let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+        assert_eq!(json_hash(&parse(r#"{"a":1,"b":2}"#)), json_hash(&parse(r#"{"b":2,"a":1}"#)));
+        assert_ne!(json_hash(&json!([1, 2])), json_hash(&json!([2, 1])));
+        assert_ne!(json_hash(&json!("1")), json_hash(&json!(1)));
+    }
+}

@@ -91,3 +91,38 @@ pub fn fits(text: &str, max: usize) -> Result<(), NameError> {
 fn allowed(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("a", None)]
+    #[case("my-etcd-0", None)]
+    #[case("0", None)]
+    #[case("", Some("at least one letter"))]
+    #[case("My", Some("contains 'M'"))]
+    #[case("a.b", Some("contains '.'"))]
+    #[case("ä", Some("contains 'ä'"))]
+    #[case("-a", Some("begins or ends"))]
+    #[case("a-", Some("begins or ends"))]
+    fn labels(#[case] text: &str, #[case] error: Option<&str>) {
+        match (DnsLabel::new(text), error) {
+            (Ok(label), None) => assert_eq!(label.to_string(), text),
+            (Err(found), Some(error)) => assert!(found.to_string().contains(error), "{found}"),
+            (result, _) => panic!("{text}: {result:?}"),
+        }
+    }
+
+    #[test]
+    fn too_long_says_by_how_much() {
+        assert!(DnsLabel::new("a".repeat(63)).is_ok());
+        let error = DnsLabel::new("a".repeat(65)).unwrap_err();
+        assert!(error.to_string().ends_with("has 65 characters, at most 63 are allowed: shorten it by 2"));
+        assert!(fits("four", 4).is_ok() && fits("fours", 4).is_err());
+    }
+}

@@ -29,7 +29,14 @@ pub struct Plan<I> {
 
 impl<I> Default for Plan<I> {
     fn default() -> Self {
-        Self { apply: vec![], intent: None, blocked: vec![], prune: vec![], requeue_after: None, events: vec![] }
+        Self {
+            apply: vec![],
+            intent: None,
+            blocked: vec![],
+            prune: vec![],
+            requeue_after: None,
+            events: vec![],
+        }
     }
 }
 
@@ -47,7 +54,7 @@ impl<I: Intent> Plan<I> {
 
 /// One thing an operator wants: it may be several ordered requests, and is always safe to repeat.
 pub trait Intent: Clone + Debug + PartialEq + Send + Sync + 'static {
-    /// PascalCase constant, for instance `AddMember`; a metric label and an event reason.
+    /// `PascalCase` constant, for instance `AddMember`; a metric label and an event reason.
     fn reason(&self) -> &'static str;
     /// One sentence for people: what is being done and why.
     fn message(&self) -> String;
@@ -60,7 +67,7 @@ pub trait Intent: Clone + Debug + PartialEq + Send + Sync + 'static {
 pub struct Blocked {
     /// Name of the predicate in kebab-case, as used by `ballast.dev/skip-predicate`.
     pub predicate: &'static str,
-    /// PascalCase reason, constant.
+    /// `PascalCase` reason, constant.
     pub reason: &'static str,
     /// What is wrong and what would change it.
     pub message: String,
@@ -77,7 +84,7 @@ impl Blocked {
 pub struct Predicate<F: ?Sized> {
     /// Name in kebab-case.
     pub name: &'static str,
-    /// PascalCase reason when it does not hold.
+    /// `PascalCase` reason when it does not hold.
     pub reason: &'static str,
     /// Whether people may skip it by annotation; never for quorum, tickets or emptiness.
     pub skippable: bool,
@@ -91,7 +98,9 @@ pub fn evaluate<F: ?Sized>(facts: &F, predicates: &[Predicate<F>], skipped: &[St
         .iter()
         .filter(|predicate| !(predicate.skippable && skipped.iter().any(|name| name == predicate.name)))
         .filter_map(|predicate| {
-            (predicate.check)(facts).err().map(|message| Blocked::new(predicate.name, predicate.reason, message))
+            (predicate.check)(facts)
+                .err()
+                .map(|message| Blocked::new(predicate.name, predicate.reason, message))
         })
         .collect()
 }
@@ -110,7 +119,7 @@ pub enum Severity {
 pub struct Event {
     /// Normal or Warning.
     pub severity: Severity,
-    /// PascalCase constant.
+    /// `PascalCase` constant.
     pub reason: &'static str,
     /// At most 1 kB.
     pub message: String,
@@ -120,7 +129,7 @@ pub struct Event {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanStatus {
-    /// What is being done now, as a PascalCase reason (for instance `AddMember`); absent when nothing is to be done.
+    /// What is being done now, as a `PascalCase` reason (for instance `AddMember`); absent when nothing is to be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
     /// The same in a sentence.
@@ -140,7 +149,7 @@ pub struct PlanStatus {
 pub struct BlockedStatus {
     /// Name of the predicate that does not hold.
     pub predicate: String,
-    /// PascalCase reason.
+    /// `PascalCase` reason.
     pub reason: String,
     /// What is wrong and what would change it.
     pub message: String,
@@ -160,22 +169,22 @@ impl PlanStatus {
                 .and_then(|previous| previous.since.clone())
                 .unwrap_or_else(|| now.clone())
         });
-        let blocked = plan
-            .blocked
-            .iter()
-            .map(|blocked| BlockedStatus {
-                predicate: blocked.predicate.to_owned(),
-                reason: blocked.reason.to_owned(),
-                message: blocked.message.clone(),
-                since: previous
-                    .and_then(|previous| {
-                        previous.blocked.iter().find(|old| {
-                            old.predicate == blocked.predicate && old.reason == blocked.reason
+        let blocked =
+            plan.blocked
+                .iter()
+                .map(|blocked| BlockedStatus {
+                    predicate: blocked.predicate.to_owned(),
+                    reason: blocked.reason.to_owned(),
+                    message: blocked.message.clone(),
+                    since: previous
+                        .and_then(|previous| {
+                            previous.blocked.iter().find(|old| {
+                                old.predicate == blocked.predicate && old.reason == blocked.reason
+                            })
                         })
-                    })
-                    .map_or_else(|| now.clone(), |old| old.since.clone()),
-            })
-            .collect();
+                        .map_or_else(|| now.clone(), |old| old.since.clone()),
+                })
+                .collect();
         Self { step, message, since, blocked }
     }
 }

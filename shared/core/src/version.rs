@@ -43,3 +43,36 @@ impl From<&Version> for Minor {
         Self { major: version.major, minor: version.minor }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("3.5.21", "3.5")]
+    #[case("v3.6.0", "3.6")]
+    #[case("3.6.0-rc.1", "3.6")]
+    #[case("10.0.1", "10.0")]
+    fn versions(#[case] text: &str, #[case] minor: &str) {
+        let version = parse(text).unwrap();
+        assert_eq!(version.to_string(), text.trim_start_matches('v'));
+        assert_eq!(Minor::from(&version).to_string(), minor);
+    }
+
+    #[rstest]
+    fn mistakes(
+        #[values("", "3", "3.5", "latest", "3.5.x", "vv3.5.1", "3.5.21+1", " 3.5.21", "03.5.1")] text: &str,
+    ) {
+        assert!(parse(text).unwrap_err().to_string().ends_with("write three numbers, for instance 3.5.21"));
+    }
+
+    #[test]
+    fn minors_are_ordered_as_numbers() {
+        let minor = |text| Minor::from(&parse(text).unwrap());
+        assert!(minor("3.9.0") < minor("3.10.0") && minor("3.10.0") < minor("4.0.0-rc.1"));
+    }
+}

@@ -11,3 +11,33 @@ pub fn least_crowded(zones: &[String], taken: &[Option<&str>]) -> Option<String>
 pub fn crowd(zone: Option<&str>, taken: &[Option<&str>]) -> usize {
     taken.iter().filter(|&&taken| taken == zone).count()
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(&[], &[], None)]
+    #[case(&["a", "b", "c"], &[], Some("a"))]
+    #[case(&["a", "b", "c"], &[Some("a")], Some("b"))]
+    #[case(&["a", "b", "c"], &[Some("a"), Some("b"), Some("c")], Some("a"))]
+    #[case(&["a", "b", "c"], &[Some("a"), Some("c"), None, None], Some("b"))]
+    #[case(&["c", "b"], &[Some("gone"), Some("gone")], Some("c"))]
+    #[case(&["a", "b"], &[Some("a"), Some("a"), Some("b")], Some("b"))]
+    fn the_fewest_members(
+        #[case] zones: &[&str],
+        #[case] taken: &[Option<&str>],
+        #[case] expected: Option<&str>,
+    ) {
+        let zones: Vec<String> = zones.iter().map(|zone| (*zone).to_owned()).collect();
+        assert_eq!(least_crowded(&zones, taken).as_deref(), expected);
+    }
+
+    #[test]
+    fn crowds() {
+        let taken = [Some("a"), None, Some("a")];
+        assert_eq!([crowd(Some("a"), &taken), crowd(Some("b"), &taken), crowd(None, &taken)], [2, 0, 1]);
+    }
+}

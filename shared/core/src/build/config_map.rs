@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ballast_guard::ticket::{self, Ticket};
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde::Serialize;
 
 use super::{Cluster, labelled};
 use crate::{
@@ -16,7 +16,7 @@ pub const CONFIG: &str = "config";
 /// Value of [`label::PURPOSE`] on tickets.
 pub const TICKET: &str = "ticket";
 /// The key of a ticket's text.
-pub const TICKET_KEY: &str = "ticket.json";
+pub const TICKET_KEY: &str = ticket::FILE;
 
 /// Immutable configuration, named `<cluster>-<role>-<hash>`.
 ///
@@ -38,7 +38,7 @@ pub fn ticket_name(member: &str) -> String {
 }
 
 /// A member's permission to start on an empty volume, read by the guard.
-pub fn ticket(cluster: &Cluster, member: &str, ticket: &impl Serialize) -> ConfigMap {
+pub fn ticket(cluster: &Cluster, member: &str, ticket: &Ticket) -> ConfigMap {
     let metadata = cluster.member_metadata(&ticket_name(member), member);
     // A ticket always has a JSON form; were it empty, the guard would refuse to start.
     let text = serde_json::to_string(ticket).unwrap_or_default();

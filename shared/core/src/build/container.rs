@@ -14,6 +14,7 @@ use super::{
     member::{self, Member},
     security,
 };
+use crate::quantity;
 
 /// Name of the init container.
 pub const PREPARE: &str = "prepare";
@@ -71,8 +72,10 @@ pub(super) fn application(cluster: &Cluster, member: &Member) -> Container {
         command: Some(guarded(cluster, member)),
         env: Some(env.collect::<Vec<_>>()).filter(|env| !env.is_empty()),
         ports: Some(ports.collect()),
-        resources: serde_json::from_value::<Option<ResourceRequirements>>(application.resources.clone())
-            .unwrap_or_default(),
+        resources: serde_json::from_value::<Option<ResourceRequirements>>(quantity::texts(
+            &application.resources,
+        ))
+        .unwrap_or_default(),
         startup_probe: Some(probe(&application.startup)),
         liveness_probe: Some(probe(&application.liveness)),
         readiness_probe: Some(probe(&application.readiness)),
@@ -86,25 +89,24 @@ pub(super) fn application(cluster: &Cluster, member: &Member) -> Container {
     }
 }
 
-/// The guard's command line, which ends in the application's.
+/// The guard's command line, which ends in the application's. Options and values are separate arguments.
 fn guarded(cluster: &Cluster, member: &Member) -> Vec<String> {
     let guard = &member.guard;
-    let mut command = vec![
-        "/ballast/bin/ballast-guard".to_owned(),
-        "run".to_owned(),
-        format!("--cluster-uid={}", cluster.labels.uid),
-        format!("--member={}", member.name),
-        format!("--claim={}", member.storage.claim_name()),
-    ];
-    command.extend(guard.accept_cluster_uids.iter().map(|uid| format!("--accept-cluster-uid={uid}")));
-    command.push("--volume=/data".to_owned());
-    command.push(format!("--data-dir=/data/{}", guard.data_dir));
-    command.extend(guard.evidence.iter().map(|path| format!("--evidence={path}")));
-    command.extend(guard.drop_env_prefixes.iter().map(|prefix| format!("--drop-env-prefix={prefix}")));
-    command.push("--ticket-dir=/ballast-ticket".to_owned());
-    command.push("--scratch=/ballast".to_owned());
-    let files = guard.config_files.iter();
-    command.extend(files.map(|file| format!("--config=/ballast/{file}.base=/ballast/{file}")));
+    let mut command = vec!["/ballast/bin/ballast-guard".to_owned(), "run".to_owned()];
+    let mut option = |name: &str, value: &str| command.extend([name.to_owned(), value.to_owned()]);
+    option("--cluster-uid", &cluster.labels.uid);
+    option("--member", &member.name);
+    option("--claim", member.storage.claim_name());
+    guard.accept_cluster_uids.iter().for_each(|uid| option("--accept-cluster-uid", uid));
+    option("--volume", "/data");
+    option("--data-dir", &format!("/data/{}", guard.data_dir));
+    guard.evidence.iter().for_each(|pattern| option("--evidence", pattern));
+    option("--ticket-dir", "/ballast-ticket");
+    option("--scratch", "/ballast");
+    for file in &guard.config_files {
+        option("--config", &format!("/ballast/{file}.base=/ballast/{file}"));
+    }
+    guard.drop_env_prefixes.iter().for_each(|prefix| option("--drop-env-prefix", prefix));
     command.push("--".to_owned());
     command.extend(member.application.command.iter().cloned());
     command

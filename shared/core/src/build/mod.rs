@@ -65,3 +65,10 @@ fn labelled(mut metadata: ObjectMeta, key: &str, value: &str) -> ObjectMeta {
     metadata.labels.get_or_insert_default().insert(key.to_owned(), value.to_owned());
     metadata
 }
+
+#[cfg(test)]
+mod restricted_tests;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;

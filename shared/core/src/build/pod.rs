@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::{
     api::core::v1::{
         Affinity, ConfigMapVolumeSource, EmptyDirVolumeSource, NodeAffinity, NodeSelector,
-        NodeSelectorRequirement, NodeSelectorTerm, PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec,
-        TopologySpreadConstraint, Volume,
+        NodeSelectorRequirement, NodeSelectorTerm, PersistentVolumeClaimVolumeSource, PodSpec,
+        PodTemplateSpec, TopologySpreadConstraint, Volume,
     },
     apimachinery::pkg::{
         api::resource::Quantity,
@@ -31,7 +31,8 @@ const HOST_KEY: &str = "kubernetes.io/hostname";
 
 /// The template of a member's pod: ours, then the user's overlay, then what the overlay may not weaken.
 pub fn template(cluster: &Cluster, member: &Member) -> PodTemplateSpec {
-    let template = PodTemplateSpec { metadata: Some(metadata(cluster, member)), spec: Some(spec(cluster, member)) };
+    let template =
+        PodTemplateSpec { metadata: Some(metadata(cluster, member)), spec: Some(spec(cluster, member)) };
     let mut template = match &member.overlay {
         Some(overlay) => overlay.apply(template),
         None => template,

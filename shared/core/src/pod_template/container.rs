@@ -49,7 +49,10 @@ fn main(container: &Map<String, Value>, path: &str, report: &mut Report<'_>) {
         for (_, name, path) in named(env, &format!("{path}.env"), report) {
             let prefixes = report.rules.env_prefixes;
             if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
-                report.add(path, "configures the application past the operator: use the resource's configuration");
+                report.add(
+                    path,
+                    "configures the application past the operator: use the resource's configuration",
+                );
             }
         }
     }
@@ -94,7 +97,10 @@ fn own_volume(mount: &Value, path: &str, report: &mut Report<'_>) {
     let name = mount.get("name").and_then(Value::as_str).unwrap_or_default();
     let read_only = mount.get("readOnly").and_then(Value::as_bool).unwrap_or_default();
     if report.rules.volumes.contains(&name) && !read_only {
-        report.add(path, format!("volume {name} is the operator's: set readOnly: true, or use a volume of your own"));
+        report.add(
+            path,
+            format!("volume {name} is the operator's: set readOnly: true, or use a volume of your own"),
+        );
     }
 }
 

@@ -29,7 +29,10 @@ fn keys(value: &Value, path: &str, report: &mut Report<'_>) {
         let label = path.ends_with(".labels") && LABELS.contains(&key.as_str());
         if label || key.starts_with(OURS) || key.contains(&format!(".{OURS}")) {
             let field = format!("{path}[{key}]");
-            report.add(field, "is set by the operator and cannot be changed: remove it, or use a key of your own");
+            report.add(
+                field,
+                "is set by the operator and cannot be changed: remove it, or use a key of your own",
+            );
         }
     }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::invalid::Invalid;
+use crate::{invalid::Invalid, quantity};
 
 mod container;
 mod merge;
@@ -39,7 +39,7 @@ pub struct Overlay(Value);
 impl Overlay {
     /// Checks the user's value, found at `path` of the resource; `null` anywhere in it counts as absent.
     pub fn validate(value: &Value, path: &str, rules: &Protected<'_>) -> Result<Self, Vec<Invalid>> {
-        let value = without_nulls(value);
+        let value = quantity::texts(&without_nulls(value));
         let mut report = Report { rules, invalid: vec![] };
         if let Value::Object(fields) = &value {
             for (key, field) in fields {
@@ -60,7 +60,9 @@ impl Overlay {
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         match &self.0 {
-            Value::Object(fields) => fields.values().all(|field| field.as_object().is_some_and(|f| f.is_empty())),
+            Value::Object(fields) => {
+                fields.values().all(|field| field.as_object().is_some_and(serde_json::Map::is_empty))
+            }
             value => value.is_null(),
         }
     }
@@ -105,3 +107,6 @@ fn without_nulls(value: &Value) -> Value {
         scalar => scalar.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,7 +44,6 @@ fn pod(base: PodSpec, merged: PodSpec) -> PodSpec {
         ))
         .filter(|containers| !containers.is_empty()),
         node_selector: merged.node_selector,
-        preemption_policy: merged.preemption_policy,
         priority_class_name: merged.priority_class_name,
         runtime_class_name: merged.runtime_class_name,
         scheduler_name: merged.scheduler_name,

@@ -40,7 +40,10 @@ pub(super) fn container(value: &Value, path: &str, report: &mut Report<'_>) {
     if let Some(capabilities) = fields.get("capabilities") {
         let list = |key: &str| capabilities.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
         if list("add").iter().any(|name| name != "NET_BIND_SERVICE") {
-            report.add(format!("{path}.capabilities.add"), "only NET_BIND_SERVICE can be added: remove the others");
+            report.add(
+                format!("{path}.capabilities.add"),
+                "only NET_BIND_SERVICE can be added: remove the others",
+            );
         }
         if capabilities.get("drop").is_some() && !list("drop").iter().any(|name| name == "ALL") {
             report.add(format!("{path}.capabilities.drop"), "must contain ALL: add it, or remove the field");
@@ -59,7 +62,10 @@ fn shared(fields: &Map<String, Value>, path: &str, report: &mut Report<'_>) {
     }
     for key in ["seccompProfile", "appArmorProfile"] {
         if fields.get(key).and_then(|profile| profile.get("type")) == Some(&"Unconfined".into()) {
-            report.add(format!("{path}.{key}.type"), "Unconfined is not allowed: use RuntimeDefault or Localhost");
+            report.add(
+                format!("{path}.{key}.type"),
+                "Unconfined is not allowed: use RuntimeDefault or Localhost",
+            );
         }
     }
     for key in ["user", "role"] {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Report, container, security};
 
 /// Fields that are the user's.
-const FREE: [&str; 14] = [
+const FREE: [&str; 13] = [
     "affinity",
     "dnsConfig",
     "dnsPolicy",
@@ -19,13 +19,15 @@ const FREE: [&str; 14] = [
     "terminationGracePeriodSeconds",
     "tolerations",
     "topologySpreadConstraints",
-    "preemptionPolicy",
 ];
 
 /// Fields that Kubernetes knows and the operator keeps for itself, and what to do instead.
-const REFUSED: [(&str, &str); 24] = [
+const REFUSED: [(&str, &str); 23] = [
     ("activeDeadlineSeconds", "members run for ever: remove it"),
-    ("automountServiceAccountToken", "no token is mounted: a sidecar that needs one can mount a projected volume"),
+    (
+        "automountServiceAccountToken",
+        "no token is mounted: a sidecar that needs one can mount a projected volume",
+    ),
     ("enableServiceLinks", "is always false: remove it"),
     ("ephemeralContainers", "are added to running pods with kubectl debug: remove it"),
     ("hostIPC", "members do not share the node's namespaces: remove it"),
@@ -36,18 +38,17 @@ const REFUSED: [(&str, &str); 24] = [
     ("nodeName", "the scheduler chooses the node: use nodeSelector or affinity"),
     ("os", "members run on Linux: use nodeSelector to choose nodes"),
     ("overhead", "is set by Kubernetes from runtimeClassName: remove it"),
+    ("preemptionPolicy", "is set by Kubernetes: use priorityClassName"),
     ("priority", "is set by Kubernetes: use priorityClassName"),
     ("readinessGates", "the operator has to see the application's own readiness: remove it"),
     ("resourceClaims", "are not supported: remove it"),
     ("resources", "set the resources of the containers instead"),
     ("restartPolicy", "is always Always: remove it"),
     ("schedulingGates", "would keep the pod from coming back by itself: remove it"),
-    ("securityContexts", "unknown field: did you mean securityContext?"),
     ("serviceAccount", "is the old name: use serviceAccountName"),
     ("setHostnameAsFQDN", "the pod's name is its identity: remove it"),
     ("shareProcessNamespace", "the guard has to be the container's first process: remove it"),
     ("subdomain", "the pod's name is its identity: remove it"),
-    ("volumeClaimTemplates", "unknown field: the operator makes the claims, see spec.storage"),
 ];
 
 /// Kinds of volumes that Pod Security *restricted* allows.
@@ -89,7 +90,10 @@ fn volumes(value: &Value, path: &str, report: &mut Report<'_>) {
         for kind in volume.keys().filter(|key| *key != "name") {
             if !VOLUMES.contains(&kind.as_str()) {
                 let allowed = VOLUMES.join(", ");
-                report.add(format!("{path}.{kind}"), format!("is not allowed in a member's pod: use one of {allowed}"));
+                report.add(
+                    format!("{path}.{kind}"),
+                    format!("is not allowed in a member's pod: use one of {allowed}"),
+                );
             }
         }
     }
@@ -109,7 +113,9 @@ pub(super) fn named<'v>(
     for (index, item) in items.iter().enumerate() {
         let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
         match item.as_object() {
-            Some(object) if !name.is_empty() => all.push((object, name.to_owned(), format!("{path}[{name}]"))),
+            Some(object) if !name.is_empty() => {
+                all.push((object, name.to_owned(), format!("{path}[{name}]")))
+            }
             _ => report.add(format!("{path}[{index}]"), "has no name: give it one"),
         }
     }

@@ -30,19 +30,22 @@ pub(super) fn check(value: &Value, path: &str, report: &mut Report<'_>) {
     }
 }
 
+/// Reads one field, or one element of a list, which is at `path`.
 fn one(part: &str, key: &str, field: &Value, path: &str, report: &mut Report<'_>) {
     let sent = json!({ part: { key: field } });
-    match serde_json::from_value::<PodTemplateSpec>(sent.clone()) {
-        Err(error) => report.add(path, format!("is not what Kubernetes expects here: {error}")),
-        Ok(read) => {
-            let kept = serde_json::to_value(read).unwrap_or_default();
-            if let Some(lost) = difference::first(&sent, &kept) {
-                let root = path.split_once(&format!(".{part}.")).map_or(path, |(root, _)| root);
-                let field = format!("{root}.{lost}");
-                if !report.invalid.iter().any(|invalid| field.starts_with(&invalid.field)) {
-                    report.add(field, "unknown field: remove it");
-                }
-            }
-        }
+    let read = match serde_json::from_value::<PodTemplateSpec>(sent.clone()) {
+        Ok(read) => serde_json::to_value(read).unwrap_or_default(),
+        Err(error) => return report.add(path, format!("is not what Kubernetes expects here: {error}")),
+    };
+    let Some(lost) = difference::first(&sent, &read) else { return };
+    // The path within what was sent, without the part that `path` says better.
+    let below = lost.strip_prefix(&format!("{part}.{key}")).unwrap_or_default();
+    let below = match field {
+        Value::Array(_) => below.split_once(']').map_or("", |(_, below)| below),
+        _ => below,
+    };
+    let field = format!("{path}{below}");
+    if !report.invalid.iter().any(|invalid| field.starts_with(&invalid.field)) {
+        report.add(field, "unknown field: remove it");
     }
 }
