@@ -21,6 +21,8 @@ pub mod controller;
 pub mod crd;
 pub mod events;
 mod execute;
+#[cfg(test)]
+mod fake_api;
 pub mod gate;
 pub mod health;
 pub mod http;

@@ -2,27 +2,24 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use ballast_core::{
     invalid::Invalid,
-    object::{Children, Object},
+    object::{Children, Object, ObjectRef},
     plan::{Blocked, Intent, Plan},
 };
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::api::resource::Quantity};
-use kube::{CustomResource, ResourceExt};
+use kube::{CustomResource, Resource, ResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
     operator::{ActError, Operator, View},
-    writer::Writer,
+    writer::{WriteError, Writer},
 };
 
 /// A thing.
@@ -46,9 +43,9 @@ pub struct ThingSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("default" = null))]
     pub parts: Vec<Part>,
-    /// More labels.
+    /// Its limits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<BTreeMap<String, String>>,
+    pub limits: Option<BTreeMap<String, Quantity>>,
 }
 
 /// A part.
@@ -89,11 +86,18 @@ impl Intent for Poke {
 /// Applies a ConfigMap with the number of replicas; pokes as long as it is told to.
 #[derive(Debug, Default)]
 pub struct ThingOperator {
+    /// How often it was poked.
     pub pokes: AtomicUsize,
+    /// Whether it wants to be poked.
     pub poke: bool,
+    /// Whether poking has to wait.
     pub waiting: bool,
+    /// Whether something holds it back.
     pub blocked: bool,
-    pub acted: Mutex<Vec<String>>,
+    /// Whether it never answers.
+    pub hung: bool,
+    /// What it does not need any more.
+    pub prune: Vec<ObjectRef>,
 }
 
 /// The resolved specification.
@@ -122,6 +126,7 @@ impl Operator for ThingOperator {
                     "app.kubernetes.io/instance": resource.name_any(),
                     "ballast.dev/cluster-uid": resource.uid(),
                 },
+                "ownerReferences": resource.controller_owner_ref(&()).into_iter().collect::<Vec<_>>(),
             },
             "data": { "replicas": resource.spec.replicas.to_string() },
         }))
@@ -130,6 +135,9 @@ impl Operator for ThingOperator {
     }
 
     async fn observe(&self, _resource: &Thing, _desired: &Desired, children: Children) -> Children {
+        if self.hung {
+            std::future::pending::<()>().await;
+        }
         children
     }
 
@@ -142,6 +150,7 @@ impl Operator for ThingOperator {
         Plan {
             apply: self.render(desired),
             intent: self.poke.then_some(Poke),
+            prune: self.prune.clone(),
             blocked: blocked.into_iter().collect(),
             ..Plan::default()
         }
@@ -149,11 +158,12 @@ impl Operator for ThingOperator {
 
     async fn act(
         &self,
-        _writer: &Writer,
+        writer: &Writer,
         _desired: &Desired,
         _observed: &Children,
         _intent: &Poke,
     ) -> Result<(), ActError> {
+        writer.permit().map_err(WriteError::from)?;
         self.pokes.fetch_add(1, Ordering::SeqCst);
         if self.waiting { Err(ActError::Waiting("it sleeps".into())) } else { Ok(()) }
     }

@@ -260,3 +260,7 @@ impl<O: Operator> Pipeline<O> {
         self.lanes.forget(key);
     }
 }
+
+#[cfg(test)]
+#[path = "pipeline_tests.rs"]
+mod tests;

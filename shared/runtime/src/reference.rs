@@ -98,7 +98,7 @@ mod tests {
             "| `spec.size` | integer or string | required | How large. |",
             "| `spec.parts` | list of object |  | Its parts. |",
             "| `spec.parts[].name` | string | required | Name \\| of the part. |",
-            "| `spec.labels` | map of string |  | More labels. |",
+            "| `spec.limits` | map of integer or string |  | Its limits. |",
             "| `status.state` | string |  | What it is. |",
         ] {
             assert!(page.contains(line), "{line}\n{page}");

@@ -22,6 +22,7 @@ use crate::{
     gate::{Gate, GateClosed},
     kind::api,
     metrics::Metrics,
+    pending::stamped,
 };
 
 pub use crate::write_error::WriteError;
@@ -88,7 +89,7 @@ impl Writer {
     /// Creates; an existing object of the same name is an error.
     pub async fn create(&self, object: &Object) -> Result<Created, WriteError> {
         let body: DynamicObject =
-            serde_json::from_value(object.to_json()).map_err(|error| WriteError::Other(error.to_string()))?;
+            serde_json::from_value(stamped(object.clone()).to_json()).map_err(|error| WriteError::Other(error.to_string()))?;
         let api = self.api(object.kind());
         let created = self.send("create", object.kind().as_str(), api.create(&self.post(), &body)).await?;
         Ok(Created {
