@@ -143,7 +143,8 @@ impl Walk {
             return true;
         }
         if let (Value::Number(sent), Value::Number(live)) = (sent, live) {
-            return sent.as_f64() == live.as_f64();
+            // Large integers are not compared as floats, which would lose digits.
+            return (sent.is_f64() || live.is_f64()) && sent.as_f64() == live.as_f64();
         }
         match (printed(sent), printed(live)) {
             (Some(sent), Some(live)) => sent == live || (self.quantity && quantity::same(&sent, &live)),

@@ -75,6 +75,7 @@ fn same(#[case] sent: &str, #[case] live: &str) {
 
 #[rstest]
 #[case("a: 1", "a: 2", "a")]
+#[case("a: 9007199254740993", "a: 9007199254740992", "a")]
 #[case("a: 1", "{}", "a")]
 #[case("a: {b: {c: x}}", "a: 1", "a.b.c")]
 #[case("a: {b: {c: x}}", "{}", "a.b.c")]

@@ -49,8 +49,7 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
             return Err(DurationError::NoUnit(text.to_owned()));
         }
         let nanos = unit_nanos(unit).ok_or_else(malformed)?;
-        let part = part(number, nanos).ok_or_else(malformed)?;
-        let sum = part.and_then(|part| total.checked_add(part));
+        let sum = total.checked_add(part(text, number, nanos)?);
         total = sum.ok_or_else(|| DurationError::TooLong(text.to_owned()))?;
         rest = after;
     }
@@ -78,21 +77,21 @@ fn unit_nanos(unit: &str) -> Option<u64> {
     UNITS.iter().find(|(name, _)| *name == unit).map(|(_, nanos)| *nanos)
 }
 
-/// `number × nanos`, cut to whole nanoseconds: `None` if it is no number, `Some(None)` if it does not fit.
-fn part(number: &str, nanos: u64) -> Option<Option<u64>> {
+/// `number × nanos`, cut to whole nanoseconds; `text` is what it is a part of.
+fn part(text: &str, number: &str, nanos: u64) -> Result<u64, DurationError> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
-        return None;
+        return Err(DurationError::Malformed(text.to_owned()));
     }
     let whole = if whole.is_empty() { Some(0) } else { whole.parse::<u64>().ok() };
-    let mut below = 0_u64;
-    let mut unit = nanos;
+    let (mut below, mut unit) = (0, nanos);
     for digit in fraction.bytes() {
-        // Exact down to the last nanosecond: every unit is a multiple of its tenths until nothing is left.
         below += u64::from(digit - b'0') * unit / 10;
         unit /= 10;
     }
-    Some(whole.and_then(|whole| whole.checked_mul(nanos)).and_then(|whole| whole.checked_add(below)))
+    whole
+        .and_then(|whole| whole.checked_mul(nanos)?.checked_add(below))
+        .ok_or_else(|| DurationError::TooLong(text.to_owned()))
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ pub(super) fn named<'v>(
         let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
         match item.as_object() {
             Some(object) if !name.is_empty() => {
-                all.push((object, name.to_owned(), format!("{path}[{name}]")))
+                all.push((object, name.to_owned(), format!("{path}[{name}]")));
             }
             _ => report.add(format!("{path}[{index}]"), "has no name: give it one"),
         }
