@@ -90,6 +90,10 @@ fn owned<K: kube::Resource + Clone>(store: &Store<K>, key: &ResourceKey) -> Vec<
     store.of(key).into_iter().map(Arc::unwrap_or_clone).collect()
 }
 
-fn json<K: kube::Resource + serde::Serialize>(store: &Store<K>, key: &ResourceKey, name: &str) -> Option<Value> {
+fn json<K: kube::Resource + serde::Serialize>(
+    store: &Store<K>,
+    key: &ResourceKey,
+    name: &str,
+) -> Option<Value> {
     store.named(key, name).and_then(|object| serde_json::to_value(object.as_ref()).ok())
 }

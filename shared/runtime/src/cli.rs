@@ -1,13 +1,6 @@
 //! The command line of an operator binary, so that its `main.rs` only says which operator it is.
 
-use std::{
-    ffi::OsString,
-    io::Write,
-    net::SocketAddr,
-    path::PathBuf,
-    process::ExitCode,
-    time::Duration,
-};
+use std::{ffi::OsString, io::Write, net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -140,7 +133,10 @@ fn parse<A: Args, O: Operator>(args: impl Iterator<Item = OsString>) -> Result<C
     Cli::<A>::from_arg_matches(&matches).map(|cli| cli.command)
 }
 
-fn execute<A: Args, O: Operator>(command: Command<A>, build: impl FnOnce(OperatorSettings, A) -> O) -> ExitCode {
+fn execute<A: Args, O: Operator>(
+    command: Command<A>,
+    build: impl FnOnce(OperatorSettings, A) -> O,
+) -> ExitCode {
     match command {
         Command::Run { settings, run, more } => start(settings, &run, more, build),
         Command::Crd => print(crd::yaml::<O::Resource>()),

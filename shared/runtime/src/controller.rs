@@ -7,6 +7,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures::FutureExt;
 use kube::{Client, Resource};
 use tokio::{
+    sync::Notify,
     task::JoinSet,
     time::{Instant, MissedTickBehavior, interval},
 };
@@ -25,8 +26,6 @@ use crate::{
 /// Changes that come close together are looked at together.
 const GATHER: Duration = Duration::from_millis(50);
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// How often it is looked whether the caches are filled.
-const SYNC_POLL: Duration = Duration::from_millis(50);
 /// How long running passes may still take when the process is told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -44,11 +43,16 @@ pub struct Controller<O: Operator> {
 struct Waker<O: Operator> {
     pipeline: Arc<Pipeline<O>>,
     queue: Arc<Queue>,
+    listed: Arc<Notify>,
 }
 
 impl<O: Operator> Wake for Waker<O> {
     fn wake(&self, key: ResourceKey) {
         self.queue.add(key, GATHER);
+    }
+
+    fn listed(&self) {
+        self.listed.notify_one();
     }
 
     fn is_echo(&self, key: &ResourceKey, status: &serde_json::Value) -> bool {
@@ -72,20 +76,23 @@ impl<O: Operator> Controller<O> {
 
     /// Runs until `stop`; then lets the running passes end, and closes the gate.
     pub async fn run(mut self, stop: CancellationToken) {
+        let listed = Arc::new(Notify::new());
+        let waker =
+            Waker { pipeline: self.pipeline.clone(), queue: self.queue.clone(), listed: listed.clone() };
         let watches = Watches {
             client: self.client.clone(),
             application: O::APPLICATION,
             namespaces: self.namespaces.clone(),
             caches: self.pipeline.caches.clone(),
             metrics: self.pipeline.metrics.clone(),
-            wake: Arc::new(Waker { pipeline: self.pipeline.clone(), queue: self.queue.clone() }),
+            wake: Arc::new(waker),
         };
         let health = self.health.clone();
         let watches = tokio::spawn(async move {
             watches.run().await;
             health.watch_ended();
         });
-        if self.fill(&stop).await {
+        if self.fill(&stop, &listed).await {
             self.health.set_ready(true);
             info!(application = O::APPLICATION, "the caches are filled, passes begin");
             self.turn(&stop).await;
@@ -97,20 +104,17 @@ impl<O: Operator> Controller<O> {
     }
 
     /// Waits until all caches are filled; false if the process is told to stop before.
-    async fn fill(&self, stop: &CancellationToken) -> bool {
-        let mut poll = interval(SYNC_POLL);
-        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
+    async fn fill(&self, stop: &CancellationToken, listed: &Notify) -> bool {
+        let mut heartbeat = interval(HEARTBEAT);
+        while !synced(&self.pipeline.caches, &self.namespaces) {
             tokio::select! {
                 () = stop.cancelled() => return false,
-                _ = poll.tick() => {
-                    self.health.beat();
-                    if synced(&self.pipeline.caches, &self.namespaces) {
-                        return true;
-                    }
-                }
+                () = listed.notified() => {}
+                _ = heartbeat.tick() => {}
             }
+            self.health.beat();
         }
+        true
     }
 
     async fn turn(&mut self, stop: &CancellationToken) {

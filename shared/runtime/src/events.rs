@@ -45,7 +45,9 @@ impl Events {
                 }
                 match tokio::time::timeout(TIMEOUT, recorder.publish(&event.into(), &reference)).await {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => debug!(error = crate::write_error::message(&error), "event not published"),
+                    Ok(Err(error)) => {
+                        debug!(error = crate::write_error::message(&error), "event not published");
+                    }
                     Err(_elapsed) => debug!("event not published in time"),
                 }
             }

@@ -103,12 +103,20 @@ pub(crate) async fn execute<O: Operator>(
 ) -> Result<(), Failure> {
     for object in &plan.apply {
         let (kind, name) = (object.kind().as_str(), object.name());
-        writer.apply(object).await.map_err(|source| Failure::Apply { kind, name: name.to_owned(), source })?;
+        writer.apply(object).await.map_err(|source| Failure::Apply {
+            kind,
+            name: name.to_owned(),
+            source,
+        })?;
         info!(kind, object = name, "applied");
     }
     for object in &plan.prune {
         let (kind, name) = (object.kind.as_str(), object.name.as_str());
-        writer.delete(object).await.map_err(|source| Failure::Prune { kind, name: name.to_owned(), source })?;
+        writer.delete(object).await.map_err(|source| Failure::Prune {
+            kind,
+            name: name.to_owned(),
+            source,
+        })?;
         info!(kind, object = name, uid = object.uid, "deleted");
     }
     if let Some(intent) = &plan.intent {

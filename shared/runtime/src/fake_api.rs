@@ -61,7 +61,8 @@ impl FakeApi {
                 let body = body.collect_bytes().await.unwrap_or_default();
                 let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 let (status, answer) = api.answer(&parts.method, parts.uri.path(), parts.uri.query(), &body);
-                let response = Response::builder().status(status).body(Body::from(answer.to_string().into_bytes()));
+                let response =
+                    Response::builder().status(status).body(Body::from(answer.to_string().into_bytes()));
                 Ok::<_, Infallible>(response.unwrap())
             }
         });
@@ -84,26 +85,29 @@ impl FakeApi {
         match *method {
             Method::GET if is_list => {
                 let prefix = format!("{path}/");
-                let items: Vec<_> =
-                    state.objects.iter().filter(|(path, _)| path.starts_with(&prefix)).map(|(_, o)| o).collect();
+                let items: Vec<_> = state
+                    .objects
+                    .iter()
+                    .filter(|(path, _)| path.starts_with(&prefix))
+                    .map(|(_, o)| o)
+                    .collect();
                 (StatusCode::OK, json!({ "metadata": {}, "items": items }))
             }
             Method::GET => known.map_or_else(not_found, |object| (StatusCode::OK, object)),
-            Method::PATCH => match path.strip_suffix("/status") {
-                Some(resource) => {
+            Method::PATCH => {
+                if let Some(resource) = path.strip_suffix("/status") {
                     let Some(mut object) = state.objects.get(resource).cloned() else { return not_found() };
                     if object["metadata"]["uid"] != body[0]["value"] {
                         return failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", "test failed");
                     }
                     object["status"] = body[1]["value"].clone();
                     (StatusCode::OK, state.store(resource, object))
-                }
-                None => {
+                } else {
                     let mut object = known.unwrap_or_else(|| json!({}));
                     merge(&mut object, body);
                     (StatusCode::OK, state.store(path, object))
                 }
-            },
+            }
             Method::DELETE => match known {
                 None => not_found(),
                 Some(object) if object["metadata"]["uid"] != body["preconditions"]["uid"] => {
@@ -149,5 +153,8 @@ fn not_found() -> (StatusCode, Value) {
 
 fn failure(status: StatusCode, reason: &str, message: &str) -> (StatusCode, Value) {
     let code = status.as_u16();
-    (status, json!({ "kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": code }))
+    (
+        status,
+        json!({ "kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": code }),
+    )
 }

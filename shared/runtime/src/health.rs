@@ -11,7 +11,7 @@ use std::{
 use tokio::time::Instant;
 
 /// The controller's loop shows a sign of life more often than this.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// Liveness and readiness of this process.
 #[derive(Debug)]

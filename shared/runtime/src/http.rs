@@ -56,7 +56,8 @@ async fn readyz(State(shared): State<Shared>) -> Response {
     if shared.health.ready() {
         "ok\n".into_response()
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the caches are not filled yet, or the process is stopping\n").into_response()
+        (StatusCode::SERVICE_UNAVAILABLE, "the caches are not filled yet, or the process is stopping\n")
+            .into_response()
     }
 }
 

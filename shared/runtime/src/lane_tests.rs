@@ -44,7 +44,9 @@ async fn fifty_hung_clusters_do_not_delay_the_first_pass_of_a_good_one() {
 async fn hung_clusters_that_are_known_do_not_delay_a_good_one_at_all() {
     let lanes = Arc::new(Lanes::default());
     let hung_keys: Vec<_> = (0..50).map(|number| key(&format!("hung-{number}"))).collect();
-    hung_keys.iter().for_each(|key| lanes.mark(key, false));
+    for key in &hung_keys {
+        lanes.mark(key, false);
+    }
     let working = Arc::new(AtomicUsize::new(0));
     for key in hung_keys {
         let (lanes, working) = (lanes.clone(), working.clone());
@@ -95,7 +97,7 @@ async fn waiting_for_a_permit_does_not_count() {
     let lanes = Arc::new(Lanes::default());
     let others: Vec<_> = (0..SLOW).map(|_| lanes.slow.clone().try_acquire_owned().unwrap()).collect();
     tokio::spawn(async move {
-        sleep(Duration::from_secs(60)).await;
+        sleep(Duration::from_mins(1)).await;
         drop(others);
     });
     let turn = lanes.enter(&key("a")).await;

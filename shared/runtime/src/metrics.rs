@@ -107,18 +107,30 @@ impl Metrics {
     fn register(&mut self, version: &str) {
         let controller = ControllerLabels { controller: self.application };
         let most = Family::<ControllerLabels, Gauge>::default();
-        most.get_or_create(&controller).set(i64::try_from(crate::lane::FAST + crate::lane::SLOW).unwrap_or(0));
+        most.get_or_create(&controller)
+            .set(i64::try_from(crate::lane::FAST + crate::lane::SLOW).unwrap_or(0));
         let build = Family::<Vec<(&'static str, String)>, Gauge>::default();
         build
-            .get_or_create(&vec![("application", self.application.to_owned()), ("version", version.to_owned())])
+            .get_or_create(&vec![
+                ("application", self.application.to_owned()),
+                ("version", version.to_owned()),
+            ])
             .set(1);
         drop(self.active.get_or_create(&controller));
         drop(self.errors.get_or_create(&controller));
         let registry = &mut self.registry;
         registry.register("controller_runtime_reconcile", "Passes, by result", self.reconciles.clone());
         registry.register("controller_runtime_reconcile_errors", "Passes that failed", self.errors.clone());
-        registry.register("controller_runtime_reconcile_time_seconds", "Length of passes", self.seconds.clone());
-        registry.register("controller_runtime_active_workers", "Passes that are running", self.active.clone());
+        registry.register(
+            "controller_runtime_reconcile_time_seconds",
+            "Length of passes",
+            self.seconds.clone(),
+        );
+        registry.register(
+            "controller_runtime_active_workers",
+            "Passes that are running",
+            self.active.clone(),
+        );
         registry.register("controller_runtime_max_concurrent_reconciles", "Passes at the same time", most);
         registry.register("rest_client_requests", "Requests to the API server", self.requests.clone());
         registry.register("ballast_intents", "Intents that were carried out", self.intents.clone());
@@ -129,7 +141,7 @@ impl Metrics {
         registry.register_collector(Box::new(by_resource));
     }
 
-    /// Everything, in the OpenMetrics text format.
+    /// Everything, in the `OpenMetrics` text format.
     pub fn encode(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
@@ -311,7 +323,8 @@ mod tests {
             metrics.set_gauges(&key(name), vec![("members_ready", 3.0)]);
         }
         let text = metrics.encode().unwrap();
-        let blocked = r#"ballast_plan_blocked{application="etcd",namespace="n",name="a",predicate="quorum"} 1"#;
+        let blocked =
+            r#"ballast_plan_blocked{application="etcd",namespace="n",name="a",predicate="quorum"} 1"#;
         assert!(text.contains(blocked), "{text}");
         assert!(text.contains(r#"etcd_cluster_members_ready{namespace="n",name="a"} 3"#), "{text}");
         metrics.forget(&key("a"));

@@ -8,11 +8,7 @@ use ballast_core::{
     label,
     object::{Children, Kind},
 };
-use kube::{
-    Api, Client, ResourceExt,
-    api::ListParams,
-    core::NamespaceResourceScope,
-};
+use kube::{Api, Client, ResourceExt, api::ListParams, core::NamespaceResourceScope};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -31,7 +27,11 @@ pub struct ReadError {
 }
 
 /// Everything that exists with the labels of one cluster, now.
-pub async fn live_children(client: &Client, application: &str, key: &ResourceKey) -> Result<Children, ReadError> {
+pub async fn live_children(
+    client: &Client,
+    application: &str,
+    key: &ResourceKey,
+) -> Result<Children, ReadError> {
     let selector =
         format!("{}={},{}={}", label::MANAGED_BY, label::manager(application), label::INSTANCE, key.name);
     let params = ListParams::default().labels(&selector);

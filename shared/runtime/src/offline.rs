@@ -43,9 +43,9 @@ pub enum OfflineError {
 pub fn render<O: Operator>(operator: &O, path: &str, text: &str) -> Result<String, OfflineError> {
     let mut rendered = String::new();
     for resource in resources::<O>(path, text)? {
-        let desired = operator.validate(&resource).map_err(|invalid| {
-            OfflineError::Invalid(lines(path, &invalid).trim_end().to_owned())
-        })?;
+        let desired = operator
+            .validate(&resource)
+            .map_err(|invalid| OfflineError::Invalid(lines(path, &invalid).trim_end().to_owned()))?;
         for object in operator.render(&desired) {
             let yaml = serde_yaml::to_string(&object.to_json())
                 .map_err(|error| OfflineError::Invalid(format!("{path}: {}: {error}", object.name())))?;
@@ -62,7 +62,11 @@ pub fn validate<O: Operator>(operator: &O, path: &str, text: &str) -> Result<Str
         .filter_map(|resource| operator.validate(resource).err())
         .map(|invalid| lines(path, &invalid))
         .collect();
-    if wrong.is_empty() { Ok(format!("{path}: valid\n")) } else { Err(OfflineError::Invalid(wrong.trim_end().to_owned())) }
+    if wrong.is_empty() {
+        Ok(format!("{path}: valid\n"))
+    } else {
+        Err(OfflineError::Invalid(wrong.trim_end().to_owned()))
+    }
 }
 
 /// The text of a file, or of stdin for `-`.
@@ -85,11 +89,8 @@ fn lines(path: &str, invalid: &[Invalid]) -> String {
 fn resources<O: Operator>(path: &str, text: &str) -> Result<Vec<O::Resource>, OfflineError> {
     let mut resources = vec![];
     for (number, document) in serde_yaml::Deserializer::from_str(text).enumerate() {
-        let wrong = |message: String| OfflineError::Document {
-            path: path.to_owned(),
-            document: number + 1,
-            message,
-        };
+        let wrong =
+            |message: String| OfflineError::Document { path: path.to_owned(), document: number + 1, message };
         let value = Value::deserialize(document).map_err(|error| wrong(error.to_string()))?;
         if value.is_null() {
             continue;
@@ -120,9 +121,9 @@ mod tests {
     use super::*;
     use crate::operator_tests::ThingOperator;
 
-    const GOOD: &str = "apiVersion: test.ballast.dev/v1alpha1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1Gi}\n";
-    const BAD: &str =
-        "apiVersion: test.ballast.dev/v1alpha1\nkind: Thing\nmetadata: {name: b}\nspec: {size: 1Gi, replicas: 0}\n";
+    const GOOD: &str =
+        "apiVersion: test.ballast.dev/v1alpha1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 1Gi}\n";
+    const BAD: &str = "apiVersion: test.ballast.dev/v1alpha1\nkind: Thing\nmetadata: {name: b}\nspec: {size: 1Gi, replicas: 0}\n";
 
     #[test]
     fn render_writes_what_would_be_applied() {

@@ -85,6 +85,7 @@ impl Intent for Poke {
 
 /// Applies a ConfigMap with the number of replicas; pokes as long as it is told to.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct ThingOperator {
     /// How often it was poked.
     pub pokes: AtomicUsize,

@@ -50,8 +50,10 @@ pub(crate) fn stamped(mut object: Object) -> Object {
 
 /// Refuses an object that does not belong to the resource with this uid.
 pub(crate) fn ours(kind: Kind, live: &Value, resource_uid: &str) -> Result<(), NameTaken> {
-    let metadata: ObjectMeta =
-        live.get("metadata").and_then(|metadata| serde_json::from_value(metadata.clone()).ok()).unwrap_or_default();
+    let metadata: ObjectMeta = live
+        .get("metadata")
+        .and_then(|metadata| serde_json::from_value(metadata.clone()).ok())
+        .unwrap_or_default();
     let controller = metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
     let labelled = metadata.labels.as_ref().and_then(|labels| labels.get(label::CLUSTER_UID));
     let by = match (controller, labelled) {

@@ -120,7 +120,9 @@ impl<O: Operator> Pipeline<O> {
         }
         let resource = memory.newest(resource);
         let reference = resource.object_ref(&());
-        match turn.within(DEADLINE, self.steps(key, resource, &mut memory, turn)).await {
+        // On the heap only while it runs: passes that wait for their turn stay small.
+        let steps = Box::pin(self.steps(key, resource, &mut memory, turn));
+        match turn.within(DEADLINE, steps).await {
             Ok(ended) => ended,
             Err(late) => self.failed(&mut memory, "PassDeadline", &late.to_string(), &reference),
         }
@@ -196,7 +198,9 @@ impl<O: Operator> Pipeline<O> {
         let mut changes: Vec<Object> = vec![];
         for object in std::mem::take(&mut plan.apply) {
             let live = match object.kind() {
-                Kind::Secret => live_object(&self.client.0, &key.namespace, Kind::Secret, object.name()).await?,
+                Kind::Secret => {
+                    live_object(&self.client.0, &key.namespace, Kind::Secret, object.name()).await?
+                }
                 kind => self.caches.live(key, kind, object.name()),
             };
             changes.extend(pending(object, live.as_ref()));
@@ -218,7 +222,7 @@ impl<O: Operator> Pipeline<O> {
         if fresh.uid() != resource.uid() || fresh.meta().deletion_timestamp.is_some() {
             return Ok(None);
         }
-        let children = live_children(client, O::APPLICATION, key).await?;
+        let children = Box::pin(live_children(client, O::APPLICATION, key)).await?;
         let mut planned = match self.look(&fresh, children.clone(), turn).await {
             Ok(planned) => planned,
             Err(invalid) => return Ok(Some((fresh, Err(invalid)))),

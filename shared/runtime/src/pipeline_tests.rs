@@ -38,7 +38,7 @@ impl Bench {
             Arc::new(Caches::default()),
             Arc::new(Gate::open()),
             Arc::new(Metrics::new("thing", "1")),
-            Duration::from_secs(300),
+            Duration::from_mins(5),
         );
         let bench = Self { api, pipeline };
         bench.watch();
@@ -119,7 +119,10 @@ async fn a_cache_that_lags_behind_leads_to_reads_but_to_no_write() {
 
 #[tokio::test]
 async fn an_invalid_resource_gets_a_status_and_nothing_else() {
-    let bench = Bench::new(ThingOperator { poke: true, ..Default::default() }, &json!({ "size": "1", "replicas": 0 }));
+    let bench = Bench::new(
+        ThingOperator { poke: true, ..Default::default() },
+        &json!({ "size": "1", "replicas": 0 }),
+    );
     assert_eq!(bench.pass().await, Ended::AWAIT_CHANGE);
     assert_eq!(bench.api.taken_log(), ["PATCH status"]);
     assert_eq!(bench.state(), "spec.replicas: at least one");
@@ -127,13 +130,11 @@ async fn an_invalid_resource_gets_a_status_and_nothing_else() {
 
 #[tokio::test]
 async fn applies_then_prunes_then_one_intent() {
-    let old = ObjectRef {
-        kind: Kind::Service,
-        name: "old".into(),
-        uid: "uid-old".into(),
-    };
+    let old = ObjectRef { kind: Kind::Service, name: "old".into(), uid: "uid-old".into() };
     let bench = Bench::good(ThingOperator { poke: true, prune: vec![old], ..Default::default() });
-    bench.api.put("/api/v1/namespaces/n/services/old", json!({ "metadata": { "name": "old", "uid": "uid-old" } }));
+    bench
+        .api
+        .put("/api/v1/namespaces/n/services/old", json!({ "metadata": { "name": "old", "uid": "uid-old" } }));
     bench.pass().await;
     assert_eq!(bench.writes(), ["PATCH a", "DELETE old", "PATCH status"]);
     assert_eq!(bench.pokes(), 1);
@@ -164,7 +165,8 @@ async fn a_failed_apply_stops_the_pass_and_is_told_once() {
 #[tokio::test]
 async fn an_object_of_someone_else_is_never_taken() {
     let bench = Bench::good(ThingOperator { poke: true, ..Default::default() });
-    let foreign = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "x": "y" } });
+    let foreign =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "x": "y" } });
     bench.api.put(CONFIG_MAP, foreign);
     assert_eq!(bench.pass().await.result, "error");
     assert_eq!(bench.writes(), ["PATCH status"]);
@@ -238,7 +240,8 @@ async fn a_hung_pass_ends_at_its_deadline_and_writes_no_status() {
 #[tokio::test]
 async fn a_resource_that_cannot_be_read_is_told_once_and_left_alone() {
     let bench = Bench::good(ThingOperator { poke: true, ..Default::default() });
-    let broken = json!({ "metadata": { "name": "a", "namespace": "n", "uid": "me" }, "spec": { "size": [] } });
+    let broken =
+        json!({ "metadata": { "name": "a", "namespace": "n", "uid": "me" }, "spec": { "size": [] } });
     let broken: DeserializeGuard<Thing> = serde_json::from_value(broken).unwrap();
     assert!(broken.0.is_err());
     bench.pipeline.caches.resources.take(0, None, Event::Apply(broken));

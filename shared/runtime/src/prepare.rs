@@ -201,7 +201,9 @@ fn render(text: &str, host: &str, member: &str, zone: &str) -> Result<String, St
 
 fn config(text: &str) -> Result<Config, String> {
     match text.split_once('=') {
-        Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok(Config { from: from.into(), to: to.into() }),
+        Some((from, to)) if !from.is_empty() && !to.is_empty() => {
+            Ok(Config { from: from.into(), to: to.into() })
+        }
         _ => Err("write it as FROM=TO".to_owned()),
     }
 }

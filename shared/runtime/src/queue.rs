@@ -121,14 +121,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_earliest_wish_wins_and_is_granted_once() {
         let queue = Queue::default();
-        queue.add(key("a"), Duration::from_secs(300));
+        queue.add(key("a"), Duration::from_mins(5));
         queue.add(key("a"), Duration::from_secs(1));
-        queue.add(key("a"), Duration::from_secs(60));
+        queue.add(key("a"), Duration::from_mins(1));
         let start = Instant::now();
         assert_eq!(queue.next().await, key("a"));
         assert_eq!(start.elapsed().as_secs(), 1);
         queue.done(key("a"), None);
-        assert!(idle(&queue, Duration::from_secs(600)).await);
+        assert!(idle(&queue, Duration::from_mins(10)).await);
     }
 
     #[tokio::test(start_paused = true)]
@@ -139,7 +139,7 @@ mod tests {
         queue.begin(&key("a"));
         queue.add(key("a"), Duration::ZERO);
         assert!(idle(&queue, Duration::from_secs(5)).await);
-        queue.done(key("a"), Some(Duration::from_secs(300)));
+        queue.done(key("a"), Some(Duration::from_mins(5)));
         assert!(!idle(&queue, Duration::from_secs(1)).await);
     }
 
@@ -151,13 +151,13 @@ mod tests {
         queue.add(key("a"), Duration::ZERO);
         queue.begin(&key("a"));
         queue.done(key("a"), None);
-        assert!(idle(&queue, Duration::from_secs(60)).await);
+        assert!(idle(&queue, Duration::from_mins(1)).await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_waiting_caller_sees_an_earlier_wish() {
         let queue = std::sync::Arc::new(Queue::default());
-        queue.add(key("late"), Duration::from_secs(60));
+        queue.add(key("late"), Duration::from_mins(1));
         let caller = tokio::spawn({
             let queue = queue.clone();
             async move { queue.next().await }

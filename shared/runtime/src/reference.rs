@@ -10,7 +10,8 @@ use crate::crd;
 /// The reference of `R`.
 pub fn markdown<R: CustomResourceExt>() -> Result<String, String> {
     let definition = crd::definition::<R>().map_err(|error| error.to_string())?;
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let group = text("/spec/group");
     let mut page = format!("# {}\n", text("/spec/names/kind"));
     for version in definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten() {
@@ -20,7 +21,10 @@ pub fn markdown<R: CustomResourceExt>() -> Result<String, String> {
         let _ = writeln!(page, "\n{about}\n\n`apiVersion: {group}/{name}`");
         for part in ["spec", "status"] {
             if let Some(schema) = schema.pointer(&format!("/properties/{part}")) {
-                let _ = writeln!(page, "\n## {part}\n\n| field | type | default | description |\n|---|---|---|---|");
+                let _ = writeln!(
+                    page,
+                    "\n## {part}\n\n| field | type | default | description |\n|---|---|---|---|"
+                );
                 fields(&mut page, part, schema);
             }
         }

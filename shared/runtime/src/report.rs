@@ -46,9 +46,8 @@ impl<O: Operator> Pipeline<O> {
         if let Done::Planned { planned, .. } = &done {
             self.tell(&reference, memory, &planned.plan);
         }
-        let shown = failure
-            .filter(|(class, _)| *class == Class::Error)
-            .map(|(_, failure)| failure.to_string());
+        let shown =
+            failure.filter(|(class, _)| *class == Class::Error).map(|(_, failure)| failure.to_string());
         let status = {
             let view = match &done {
                 Done::Invalid(invalid) => View::Invalid(invalid),
@@ -67,10 +66,9 @@ impl<O: Operator> Pipeline<O> {
             None => self.after_success(memory, &done),
         };
         match written {
-            Ok(()) => ended,
             Err(WriteError::GateClosed(_)) => Ended::AWAIT_CHANGE,
             // Deleted meanwhile; its watch event ends this.
-            Err(WriteError::NotFound(_)) => ended,
+            Ok(()) | Err(WriteError::NotFound(_)) => ended,
             Err(error) => {
                 self.failed(memory, "StatusFailed", &format!("cannot write the status: {error}"), &reference)
             }
@@ -233,7 +231,7 @@ mod tests {
 
     #[test]
     fn when_to_look_again() {
-        let resync = Duration::from_secs(300);
+        let resync = Duration::from_mins(5);
         let seconds = |plan: &Plan<Never>, acted| delay(plan, acted, "u", resync).as_secs();
         let mut plan = Plan::<Never>::default();
         assert_eq!(seconds(&plan, true), 1);

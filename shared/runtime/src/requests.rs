@@ -64,10 +64,9 @@ where
         let response = self.inner.call(request);
         Box::pin(async move {
             let response = response.await;
-            let code = response.as_ref().map_or_else(
-                |_| "<error>".to_owned(),
-                |response| response.status().as_u16().to_string(),
-            );
+            let code = response
+                .as_ref()
+                .map_or_else(|_| "<error>".to_owned(), |response| response.status().as_u16().to_string());
             metrics.requested(method.as_str(), &code);
             response
         })

@@ -7,16 +7,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    cache::Caches,
-    controller::Controller,
-    gate::Gate,
-    health::Health,
-    http,
-    metrics::Metrics,
-    operator::Operator,
-    pipeline::Pipeline,
-    requests, shutdown,
-    watch::Namespaces,
+    cache::Caches, controller::Controller, gate::Gate, health::Health, http, metrics::Metrics,
+    operator::Operator, pipeline::Pipeline, requests, shutdown, watch::Namespaces,
 };
 
 /// How an operator runs.
@@ -46,7 +38,8 @@ pub(crate) async fn run<O: Operator>(operator: O, settings: RunSettings) -> Resu
     let stop = shutdown::on_signal().map_err(RunError::Signal)?;
     let metrics = Arc::new(Metrics::new(O::APPLICATION, version));
     let health = Arc::new(Health::default());
-    let listener = http::bind(settings.listen).await.map_err(|error| RunError::Listen(settings.listen, error))?;
+    let listener =
+        http::bind(settings.listen).await.map_err(|error| RunError::Listen(settings.listen, error))?;
     let config = Config::infer().await?;
     let client = requests::client(config, metrics.clone())
         .map_err(|error| RunError::Client(crate::write_error::message(&error)))?;

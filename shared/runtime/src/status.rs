@@ -36,7 +36,10 @@ where
     }
     // An API server with an older schema drops fields that we write: writing them again would never end.
     let pruned = memory.written.as_ref() == Some(status)
-        && memory.latest.as_ref().is_some_and(|latest| latest.resource_version() == resource.resource_version());
+        && memory
+            .latest
+            .as_ref()
+            .is_some_and(|latest| latest.resource_version() == resource.resource_version());
     !pruned
 }
 
@@ -111,7 +114,10 @@ mod tests {
         memory.written = Some(status.clone());
         memory.latest = Some(pod("2", &json!({ "phase": "Running" })));
         assert!(!differs(&memory, &pod("2", &json!({ "phase": "Running" })), &status));
-        assert!(differs(&memory, &pod("3", &json!({ "phase": "Failed" })), &status), "someone changed it since");
+        assert!(
+            differs(&memory, &pod("3", &json!({ "phase": "Failed" })), &status),
+            "someone changed it since"
+        );
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub type Namespaces = Vec<String>;
 pub(crate) trait Wake: Send + Sync + 'static {
     /// Look at this resource soon.
     fn wake(&self, key: ResourceKey);
+    /// A cache was filled, or filled again.
+    fn listed(&self);
     /// Whether `status` is the one that we sent last.
     fn is_echo(&self, key: &ResourceKey, status: &serde_json::Value) -> bool;
 }
@@ -121,8 +123,15 @@ where
                 match event {
                     Ok(event) => {
                         last_error = None;
+                        let listed = matches!(event, watcher::Event::InitDone);
                         let changes = store.take(number, scope.as_deref(), event);
-                        changes.into_iter().filter(|change| news(change)).for_each(|change| wake.wake(change.key));
+                        changes
+                            .into_iter()
+                            .filter(|change| news(change))
+                            .for_each(|change| wake.wake(change.key));
+                        if listed {
+                            wake.listed();
+                        }
                     }
                     Err(error) => {
                         metrics.watch_failed(&kind);
@@ -146,7 +155,10 @@ pub(crate) fn watch_count(namespaces: &Namespaces) -> usize {
 }
 
 /// Whether all caches have listed everything once.
-pub(crate) fn synced<R: kube::Resource<DynamicType = ()>>(caches: &Caches<R>, namespaces: &Namespaces) -> bool {
+pub(crate) fn synced<R: kube::Resource<DynamicType = ()>>(
+    caches: &Caches<R>,
+    namespaces: &Namespaces,
+) -> bool {
     (0..watch_count(namespaces)).all(|watch| {
         caches.resources.synced(watch)
             && caches.stateful_sets.synced(watch)

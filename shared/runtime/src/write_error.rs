@@ -31,7 +31,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// PascalCase constant: an event reason and a metric label.
+    /// `PascalCase` constant: an event reason and a metric label.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::GateClosed(_) => "GateClosed",

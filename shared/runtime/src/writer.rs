@@ -64,7 +64,13 @@ impl Writer {
         gate: Arc<Gate>,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { client, namespace: namespace.into(), field_manager: label::manager(application), gate, metrics }
+        Self {
+            client,
+            namespace: namespace.into(),
+            field_manager: label::manager(application),
+            gate,
+            metrics,
+        }
     }
 
     /// The namespace that it writes to.
@@ -88,8 +94,8 @@ impl Writer {
 
     /// Creates; an existing object of the same name is an error.
     pub async fn create(&self, object: &Object) -> Result<Created, WriteError> {
-        let body: DynamicObject =
-            serde_json::from_value(stamped(object.clone()).to_json()).map_err(|error| WriteError::Other(error.to_string()))?;
+        let body: DynamicObject = serde_json::from_value(stamped(object.clone()).to_json())
+            .map_err(|error| WriteError::Other(error.to_string()))?;
         let api = self.api(object.kind());
         let created = self.send("create", object.kind().as_str(), api.create(&self.post(), &body)).await?;
         Ok(Created {
@@ -102,7 +108,9 @@ impl Writer {
     pub async fn replace_config_map(&self, config_map: &ConfigMap) -> Result<(), WriteError> {
         let name = config_map.metadata.name.as_deref().unwrap_or_default();
         if config_map.metadata.resource_version.is_none() {
-            return Err(WriteError::Other(format!("the ConfigMap {name} is replaced without its resourceVersion")));
+            return Err(WriteError::Other(format!(
+                "the ConfigMap {name} is replaced without its resourceVersion"
+            )));
         }
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
         self.send("replace", "ConfigMap", api.replace(name, &self.post(), config_map)).await?;
@@ -159,14 +167,20 @@ impl Writer {
         fields.insert("uid".to_owned(), json!(object.uid));
         fields.insert("resourceVersion".to_owned(), json!(resource_version));
         let patch = Patch::Merge(json!({ "metadata": metadata }));
-        let params = PatchParams { field_manager: Some(self.field_manager.clone()), ..PatchParams::default() };
+        let params =
+            PatchParams { field_manager: Some(self.field_manager.clone()), ..PatchParams::default() };
         let api = self.api(object.kind);
         self.send("patch", object.kind.as_str(), api.patch(&object.name, &params, &patch)).await?;
         Ok(())
     }
 
     /// Replaces the whole status of exactly this resource, and returns the resource as it is now.
-    pub async fn replace_status<K>(&self, name: &str, resource_uid: &str, status: &Value) -> Result<K, WriteError>
+    pub async fn replace_status<K>(
+        &self,
+        name: &str,
+        resource_uid: &str,
+        status: &Value,
+    ) -> Result<K, WriteError>
     where
         K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>
             + Clone
@@ -178,7 +192,8 @@ impl Writer {
             { "op": "test", "path": "/metadata/uid", "value": resource_uid },
             { "op": "add", "path": "/status", "value": status },
         ]);
-        let patch = serde_json::from_value(operations).map_err(|error| WriteError::Other(error.to_string()))?;
+        let patch =
+            serde_json::from_value(operations).map_err(|error| WriteError::Other(error.to_string()))?;
         let params = PatchParams {
             field_manager: Some(format!("{}-status", self.field_manager)),
             ..PatchParams::default()
