@@ -8,9 +8,10 @@ my (%headings, $failed);
 
 sub text_of {
     my ($file) = @_;
-    open(my $handle, '<:encoding(UTF-8)', $file) or die "$file: $!\n";
+    open(my $handle, '<', $file) or die "$file: $!\n";
     local $/;
     my $text = <$handle>;
+    utf8::decode($text);
     $text =~ s/^(```|~~~).*?^\1//gms;    # what is in code blocks is neither a link nor a heading
     return $text;
 }

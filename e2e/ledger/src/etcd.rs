@@ -61,6 +61,7 @@ impl Etcd {
         let end = prefix_end(prefix);
         let mut found = BTreeMap::new();
         let mut start = prefix.as_bytes().to_vec();
+        let mut told = false;
         loop {
             let page = match self.read_page(start.clone(), end.clone()).await {
                 Ok(page) => page,
@@ -68,7 +69,9 @@ impl Etcd {
                     return Err(error.context(format!("gave up after {} keys", found.len())));
                 }
                 Err(error) => {
-                    tracing::warn!("cannot read: {error:#}");
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::warn!("cannot read, trying again: {error:#}");
+                    }
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }

@@ -1,18 +1,25 @@
 //! Writes to a server and keeps a ledger of what was acknowledged; runs in the cluster under test.
 //!
 //! `GET /stats` tells how it goes, `POST /verify` stops and reads everything back, `POST /pause` and `POST /resume`
-//! do what they say, `POST /reset-gap` forgets the longest gap between two acknowledgements.
+//! do what they say, `POST /reset-gap` forgets the longest gap between two acknowledgements. `GET /members` tells how
+//! etcd's member list changed and what was wrong with that, `POST /inspect` compares what the members hold.
 
 mod etcd;
+mod members;
 mod record;
 mod writer;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 use axum::{
     Json, Router,
     extract::State,
+    http::StatusCode,
     routing::{get, post},
 };
 use clap::{Parser, Subcommand};
@@ -22,7 +29,12 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use crate::{etcd::Etcd, record::Ledger, writer::Writer};
+use crate::{
+    etcd::Etcd,
+    members::{History, Question},
+    record::Ledger,
+    writer::Writer,
+};
 
 /// Records kept in memory, at most.
 const RECORDS: usize = 200_000;
@@ -70,6 +82,8 @@ async fn main() -> Result<()> {
     let Application::Etcd { endpoints, listen, interval, keys, run } = Arguments::parse().application;
     let run = run.unwrap_or_else(|| Timestamp::now().as_millisecond().to_string());
     let ledger = Ledger::new(format!("ledger/{run}/"), keys, RECORDS);
+    let history = Arc::new(Mutex::new(History::default()));
+    let watching = tokio::spawn(members::watch(endpoints.clone(), history.clone()));
     let writer = Arc::new(Writer::new(run, ledger, Etcd::new(endpoints), interval));
 
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
@@ -78,8 +92,10 @@ async fn main() -> Result<()> {
         let writer = writer.clone();
         async move { writer.work().await }
     });
-    axum::serve(listener, router(writer.clone())).with_graceful_shutdown(stopped()).await?;
+    let router = router(writer.clone()).merge(members_router(history));
+    axum::serve(listener, router).with_graceful_shutdown(stopped()).await?;
     work.abort();
+    watching.abort();
     tracing::info!(stats = serde_json::to_string(&writer.stats())?, "stopped");
     Ok(())
 }
@@ -111,6 +127,17 @@ fn router(writer: Arc<Writer>) -> Router {
             }),
         )
         .with_state(writer)
+}
+
+fn members_router(history: Arc<Mutex<History>>) -> Router {
+    let tell = async |State(history): State<Arc<Mutex<History>>>| {
+        let history = history.lock().unwrap_or_else(PoisonError::into_inner);
+        Json(serde_json::to_value(&*history).unwrap_or_default())
+    };
+    let inspect = async |Json(question): Json<Question>| {
+        members::inspect(question).await.map(Json).map_err(|error| (StatusCode::BAD_GATEWAY, format!("{error:#}")))
+    };
+    Router::new().route("/members", get(tell)).route("/inspect", post(inspect)).with_state(history)
 }
 
 /// Until the process is asked to stop.
