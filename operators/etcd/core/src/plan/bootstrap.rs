@@ -3,7 +3,7 @@
 use ballast_core::bootstrap::Record;
 
 use super::{Context, Next, learner, resize, wait};
-use crate::{build, intent::Intent, observed::PodView, validate::Storage};
+use crate::{build, intent::Intent, validate::Storage};
 
 /// No record: may this cluster begin?
 pub(crate) fn begin(context: &Context<'_>) -> Next {
