@@ -16,7 +16,7 @@ CLUSTER ?=
 ARGS ?=
 
 LAB := $(CARGO_TARGET_DIR)/debug/lab
-E2E := cargo run --quiet --locked --package ballast-e2e --
+E2E := cargo run --locked --package ballast-e2e --
 CLUSTER_ARGUMENT = $(if $(CLUSTER),--cluster $(abspath $(CLUSTER)))
 
 .PHONY: help prerequisites lab demo up down check test test-full e2e chaos bench ci images generate
@@ -29,7 +29,7 @@ prerequisites:
 	@scripts/prerequisites.sh
 
 lab: prerequisites
-	@cargo build --quiet --locked --package ballast-lab --bin lab
+	@cargo build --locked --package ballast-lab --bin lab
 
 demo: prerequisites ## From nothing to an etcd cluster of three that holds a key
 	@$(E2E) demo $(CLUSTER_ARGUMENT) $(ARGS)
@@ -44,7 +44,7 @@ check: prerequisites ## Format, lints, generated files, charts, dependencies, li
 	@scripts/check.sh $(ARGS)
 
 test: prerequisites ## Everything that needs no nodes
-	@cargo test --quiet --locked --workspace $(ARGS)
+	@cargo test --locked --workspace $(ARGS)
 
 test-full: prerequisites ## The same with many more random cases; takes long
 	@PROPTEST_CASES=$${PROPTEST_CASES:-5000} cargo test --locked --workspace $(ARGS) -- --include-ignored

@@ -14,7 +14,7 @@ format() {
   }
 }
 
-lints() { cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings; }
+lints() { cargo clippy --locked --workspace --all-targets -- --deny warnings; }
 
 # The pure crates: the same lint settings, and no dependency that could do anything impure.
 purity() {
@@ -53,6 +53,19 @@ charts() {
       helm lint --strict --quiet "$chart" --values "$values"
       helm template check "$chart" --values "$values" >/dev/null
     done
+  done
+}
+
+# What people copy must be valid: the samples, and the first resource of the README.
+samples() {
+  local operator file readme
+  readme="$(mktemp)"
+  trap 'rm -f "$readme"' EXIT
+  awk '/^```/ { if (inside) exit; inside = /^```yaml/; next } inside' README.md >"$readme"
+  for file in "$readme" deploy/samples/*/*.yaml; do
+    operator="$(sed -n 's/^apiVersion: \([a-z]*\)\.ballast\.dev.*/\1/p' "$file" | head -n 1)"
+    cargo build --locked --package "$operator-operator" --bin "$operator-operator"
+    "$CARGO_TARGET_DIR/debug/$operator-operator" validate "$file"
   done
 }
 
@@ -127,7 +140,7 @@ paths() {
   fi
 }
 
-all=(format sizes links runbooks paths dependencies licences purity lints charts generated)
+all=(format sizes links runbooks paths dependencies licences purity lints charts generated samples)
 [ "$#" -gt 0 ] || set -- "${all[@]}"
 for check in "$@"; do
   step "check $check" "$check"

@@ -14,7 +14,7 @@ phase() {
   summary+=("$(printf '%-8s %s' "$name" "$(duration $((SECONDS - start)))")")
 }
 
-e2e() { cargo run --quiet --locked --package ballast-e2e -- run --gate; }
+e2e() { cargo run --locked --package ballast-e2e -- run --gate; }
 
 phase check scripts/check.sh
 phase test cargo test --locked --workspace

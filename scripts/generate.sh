@@ -22,7 +22,7 @@ YAML
 
 manifests() {
   local operator="$1" name="$1-operator" chart
-  cargo build --quiet --locked --package "$name" --bin "$name"
+  cargo build --locked --package "$name" --bin "$name"
   # The chart is copied, so that what is rendered holds the new resource type even if it is not written here.
   chart="$(mktemp -d)"
   trap 'rm -rf "$chart"' RETURN

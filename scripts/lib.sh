@@ -32,7 +32,7 @@ duration() {
 
 # The lab command, built if it is not up to date.
 lab() {
-  cargo build --quiet --locked --package ballast-lab --bin lab
+  cargo build --locked --package ballast-lab --bin lab
   "$CARGO_TARGET_DIR/debug/lab" "$@"
 }
 
