@@ -85,6 +85,9 @@ struct SettingsArgs {
     operator_image_pull_policy: Option<String>,
 }
 
+/// What kube's own crates log about failed requests, the watches and passes say better.
+const LEVEL: &str = "info,kube_client=off,kube_runtime=off";
+
 #[derive(Args, Clone, Debug)]
 struct RunArgs {
     /// Namespaces to watch, separated by commas; empty: all.
@@ -97,7 +100,7 @@ struct RunArgs {
     #[arg(long, env = "BALLAST_LOG_FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
     /// What is logged, for instance info or info,kube=debug.
-    #[arg(long, env = "RUST_LOG", default_value = "info")]
+    #[arg(long, env = "RUST_LOG", default_value = LEVEL)]
     log_level: String,
     /// Seconds between looks at a resource where nothing happens.
     #[arg(long, env = "BALLAST_RESYNC", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]

@@ -184,3 +184,7 @@ async fn pass<O: Operator>(
     drop((running, turn));
     queue.done(key, ended.next);
 }
+
+#[cfg(test)]
+#[path = "controller_tests.rs"]
+mod tests;

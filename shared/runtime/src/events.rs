@@ -59,7 +59,7 @@ impl Events {
     pub fn publish(&self, severity: Severity, reason: &str, message: &str, reference: &ObjectReference) {
         let event = Note { severity, reason: reason.to_owned(), message: shortened(message) };
         if self.0.try_send((event, reference.clone())).is_err() {
-            debug!(reason, message, "event dropped");
+            debug!(reason, "event dropped: {message}");
         }
     }
 }

@@ -121,7 +121,7 @@ pub(crate) async fn execute<O: Operator>(
     }
     if let Some(intent) = &plan.intent {
         let reason = intent.reason();
-        info!(reason, message = intent.message(), "intent");
+        info!(reason, "{}", intent.message());
         operator
             .act(writer, desired, observed, intent)
             .await

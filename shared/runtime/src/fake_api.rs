@@ -58,6 +58,10 @@ impl FakeApi {
             let api = api.clone();
             async move {
                 let (parts, body) = request.into_parts();
+                if parts.uri.query().is_some_and(|query| query.contains("watch=true")) {
+                    // A watch where nothing happens.
+                    std::future::pending::<()>().await;
+                }
                 let body = body.collect_bytes().await.unwrap_or_default();
                 let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 let (status, answer) = api.answer(&parts.method, parts.uri.path(), parts.uri.query(), &body);
@@ -76,7 +80,8 @@ impl FakeApi {
             return (StatusCode::CREATED, body.clone());
         }
         let last = path.rsplit('/').next().unwrap_or_default();
-        let is_list = *method == Method::GET && query.is_some_and(|query| query.contains("labelSelector"));
+        let is_list = *method == Method::GET
+            && query.is_some_and(|query| query.contains("labelSelector") || query.contains("limit="));
         state.log.push(format!("{} {last}", if is_list { "LIST" } else { method.as_str() }));
         if *method != Method::GET && state.refused.as_deref() == Some(path) {
             return failure(StatusCode::FORBIDDEN, "Forbidden", "a quota is used up");
@@ -91,7 +96,7 @@ impl FakeApi {
                     .filter(|(path, _)| path.starts_with(&prefix))
                     .map(|(_, o)| o)
                     .collect();
-                (StatusCode::OK, json!({ "metadata": {}, "items": items }))
+                (StatusCode::OK, json!({ "metadata": { "resourceVersion": "1" }, "items": items }))
             }
             Method::GET => known.map_or_else(not_found, |object| (StatusCode::OK, object)),
             Method::PATCH => {

@@ -67,3 +67,29 @@ async fn metrics_text(State(shared): State<Shared>) -> Response {
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::Request};
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn status(router: &Router, path: &str) -> StatusCode {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        router.clone().oneshot(request).await.unwrap().status()
+    }
+
+    #[tokio::test]
+    async fn readiness_follows_the_caches_and_liveness_does_not() {
+        let health = Arc::new(Health::default());
+        let router = router(health.clone(), Arc::new(Metrics::new("thing", "1")));
+        assert_eq!(status(&router, "/readyz").await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status(&router, "/healthz").await, StatusCode::OK);
+        assert_eq!(status(&router, "/metrics").await, StatusCode::OK);
+        health.set_ready(true);
+        assert_eq!(status(&router, "/readyz").await, StatusCode::OK);
+        health.watch_ended();
+        assert_eq!(status(&router, "/healthz").await, StatusCode::SERVICE_UNAVAILABLE);
+    }
+}

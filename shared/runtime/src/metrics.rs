@@ -10,17 +10,16 @@ use std::{
 };
 
 use prometheus_client::{
-    collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text},
-    metrics::{
-        MetricType, counter::Counter, family::Family, gauge::ConstGauge, gauge::Gauge, histogram::Histogram,
-    },
+    encoding::{EncodeLabelSet, text},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
 
 use crate::operator::ResourceKey;
 
-type Labels = Vec<(&'static str, String)>;
+mod by_resource;
+
+use by_resource::{ByResource, Series};
 
 /// Everything that one operator measures.
 #[derive(Debug)]
@@ -72,14 +71,6 @@ struct WriteLabels {
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct KindLabels {
     kind: String,
-}
-
-/// What is known about one resource.
-#[derive(Debug, Default)]
-struct Series {
-    blocked: Vec<&'static str>,
-    unparsable: bool,
-    gauges: Vec<(&'static str, f64)>,
 }
 
 impl Metrics {
@@ -221,69 +212,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.0.dec();
     }
-}
-
-/// The series that belong to one resource each.
-#[derive(Debug)]
-struct ByResource {
-    application: &'static str,
-    resources: Arc<Mutex<BTreeMap<ResourceKey, Series>>>,
-}
-
-impl ByResource {
-    fn labels(&self, key: &ResourceKey) -> Labels {
-        vec![
-            ("application", self.application.to_owned()),
-            ("namespace", key.namespace.clone()),
-            ("name", key.name.clone()),
-        ]
-    }
-}
-
-impl Collector for ByResource {
-    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut blocked = vec![];
-        let mut unparsable = vec![];
-        let mut gauges: BTreeMap<&'static str, Vec<(Labels, f64)>> = BTreeMap::new();
-        for (key, series) in resources.iter() {
-            for predicate in &series.blocked {
-                let mut labels = self.labels(key);
-                labels.push(("predicate", (*predicate).to_owned()));
-                blocked.push((labels, 1.0));
-            }
-            if series.unparsable {
-                unparsable.push((self.labels(key), 1.0));
-            }
-            for (name, value) in &series.gauges {
-                gauges.entry(name).or_default().push((self.labels(key)[1..].to_vec(), *value));
-            }
-        }
-        drop(resources);
-        family(&mut encoder, "ballast_plan_blocked", "Predicates that hold a plan back", &blocked)?;
-        family(&mut encoder, "ballast_unparsable", "Resources that cannot be read", &unparsable)?;
-        for (name, series) in gauges {
-            let full = format!("{}_cluster_{name}", self.application);
-            family(&mut encoder, &full, &name.replace('_', " "), &series)?;
-        }
-        Ok(())
-    }
-}
-
-fn family(
-    encoder: &mut DescriptorEncoder,
-    name: &str,
-    help: &str,
-    series: &[(Labels, f64)],
-) -> Result<(), fmt::Error> {
-    if series.is_empty() {
-        return Ok(());
-    }
-    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-    for (labels, value) in series {
-        ConstGauge::new(*value).encode(family.encode_family(labels)?)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -135,7 +135,8 @@ impl Operator for ThingOperator {
         Ok(Desired { config_map })
     }
 
-    async fn observe(&self, _resource: &Thing, _desired: &Desired, children: Children) -> Children {
+    async fn observe(&self, resource: &Thing, _desired: &Desired, children: Children) -> Children {
+        assert!(resource.name_any() != "panic", "observing panics");
         if self.hung {
             std::future::pending::<()>().await;
         }

@@ -22,6 +22,8 @@ use crate::{
 const AFTER_WRITE: Duration = Duration::from_secs(1);
 /// After an intent that has to wait.
 const AFTER_WAITING: Duration = Duration::from_secs(2);
+/// Conflicts in a row that are told to no one.
+const STALE_IN_A_ROW: u32 = 3;
 /// While something holds the plan back.
 const WHILE_BLOCKED: Duration = Duration::from_secs(5);
 
@@ -102,19 +104,20 @@ impl<O: Operator> Pipeline<O> {
             Class::GateClosed => Ended::AWAIT_CHANGE,
             Class::Waiting => {
                 if memory.waiting.as_ref() != Some(&message) {
-                    info!(message, "waiting");
+                    info!("waiting: {message}");
                     memory.waiting = Some(message);
                 }
                 memory.failures = 0;
                 memory.error = None;
                 Ended::after(AFTER_WAITING)
             }
-            Class::Stale => {
-                info!(message, "what was read has changed meanwhile");
+            // Once or twice is how it goes; more than that is worth a look.
+            Class::Stale if memory.failures < STALE_IN_A_ROW => {
+                info!("what was read has changed meanwhile: {message}");
                 memory.failures = memory.failures.saturating_add(1);
                 Ended::after(backoff::after_failures(&memory.uid, memory.failures))
             }
-            Class::Error => self.failed(memory, failure.reason(), &message, reference),
+            Class::Stale | Class::Error => self.failed(memory, failure.reason(), &message, reference),
         }
     }
 
@@ -129,9 +132,9 @@ impl<O: Operator> Pipeline<O> {
         memory.failures = memory.failures.saturating_add(1);
         let delay = backoff::after_failures(&memory.uid, memory.failures);
         if memory.error.as_deref() == Some(message) {
-            debug!(reason, message, failures = memory.failures, "the pass failed again");
+            debug!(reason, failures = memory.failures, "again: {message}");
         } else {
-            warn!(reason, message, "the pass failed");
+            warn!(reason, "{message}");
             self.events.publish(Severity::Warning, reason, message, reference);
             memory.error = Some(message.to_owned());
         }
@@ -156,7 +159,7 @@ impl<O: Operator> Pipeline<O> {
     /// The events of the plan that were not in the last one.
     fn tell(&self, reference: &ObjectReference, memory: &mut Memory<O::Resource>, plan: &Plan<O::Intent>) {
         for event in plan.events.iter().filter(|event| !memory.events.contains(event)) {
-            info!(reason = event.reason, message = event.message, "event");
+            info!(reason = event.reason, "{}", event.message);
             self.events.publish(event.severity, event.reason, &event.message, reference);
         }
         memory.events.clone_from(&plan.events);
@@ -185,7 +188,7 @@ impl<O: Operator> Pipeline<O> {
         if memory.error.as_deref() == Some(&message) {
             return;
         }
-        error!(message, "unparsable");
+        error!(reason = "Unparsable", "{message}");
         let reference = ObjectReference {
             api_version: Some(O::Resource::api_version(&()).into_owned()),
             kind: Some(O::Resource::kind(&()).into_owned()),

@@ -1,0 +1,82 @@
+use serde_json::json;
+
+use super::*;
+use crate::{cache::Caches, fake_api::FakeApi, gate::Gate, metrics::Metrics, operator_tests::ThingOperator};
+
+struct Bench {
+    api: Arc<FakeApi>,
+    gate: Arc<Gate>,
+    metrics: Arc<Metrics>,
+    health: Arc<Health>,
+    stop: CancellationToken,
+    running: tokio::task::JoinHandle<()>,
+}
+
+impl Bench {
+    fn start(operator: ThingOperator, names: &[&str]) -> Self {
+        let api = Arc::new(FakeApi::default());
+        for name in names {
+            let thing = json!({
+                "apiVersion": "test.ballast.dev/v1alpha1", "kind": "Thing",
+                "metadata": { "name": name, "generation": 1 }, "spec": { "size": "1Gi" },
+            });
+            api.put(&format!("/apis/test.ballast.dev/v1alpha1/namespaces/n/things/{name}"), thing);
+        }
+        let (gate, metrics, health) =
+            (Arc::new(Gate::open()), Arc::new(Metrics::new("thing", "1")), Arc::new(Health::default()));
+        let (client, resync) = (api.client(), Duration::from_mins(5));
+        let caches = Arc::new(Caches::default());
+        let pipeline = Pipeline::new(operator, client.clone(), caches, gate.clone(), metrics.clone(), resync);
+        let stop = CancellationToken::new();
+        let controller = Controller::new(pipeline, client, vec!["n".into()], health.clone());
+        let running = tokio::spawn(controller.run(stop.clone()));
+        Self { api, gate, metrics, health, stop, running }
+    }
+
+    fn applied(&self, name: &str) -> bool {
+        self.api.get(&format!("/api/v1/namespaces/n/configmaps/{name}")).is_some()
+    }
+
+    async fn until(&self, what: impl Fn(&Self) -> bool) {
+        let reached = async {
+            while !what(self) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(1), reached).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_fills_the_caches_works_and_stops_in_order() {
+    let bench = Bench::start(ThingOperator::default(), &["a", "b"]);
+    assert!(!bench.health.ready());
+    bench.until(|bench| bench.applied("a") && bench.applied("b")).await;
+    assert!(bench.health.ready());
+    bench.stop.cancel();
+    bench.running.await.unwrap();
+    assert!(!bench.health.ready());
+    assert!(bench.gate.permit().is_err());
+    assert_eq!(bench.health.dead(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_that_panics_is_counted_and_stops_no_other() {
+    let bench = Bench::start(ThingOperator::default(), &["panic", "z"]);
+    let counted = r#"controller_runtime_reconcile_errors_total{controller="thing"} 2"#;
+    bench.until(|bench| bench.applied("z") && bench.metrics.encode().unwrap().contains(counted)).await;
+    assert!(!bench.applied("panic"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_waits_for_a_hung_pass_no_longer_than_its_deadline() {
+    let bench = Bench::start(ThingOperator { hung: true, ..Default::default() }, &["a"]);
+    bench
+        .until(|bench| bench.metrics.encode().unwrap().contains(r#"active_workers{controller="thing"} 1"#))
+        .await;
+    let start = Instant::now();
+    bench.stop.cancel();
+    bench.running.await.unwrap();
+    assert!(start.elapsed() <= DRAIN, "{:?}", start.elapsed());
+    assert!(bench.gate.permit().is_err());
+}
