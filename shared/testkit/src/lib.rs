@@ -1,1 +1,28 @@
-//! Test support of the Ballast operators: simulated world, golden files. Development only.
+//! Test support of the Ballast operators: a simulated world. Development only.
+//!
+//! [`World`] is a small, deterministic model of an API server and of the controllers that act on what an operator
+//! makes. It knows nothing of any application: what an application does when its container starts comes in through
+//! [`Application`]. Nothing happens by itself: [`World::step`] lets every controller act once, and
+//! [`World::advance`] moves the time.
+//!
+//! | module | what is modelled |
+//! |---|---|
+//! | [`server`] | create, server-side apply, replace, patch and delete with their preconditions |
+//! | [`apply`] | the merge of server-side apply by one manager, and fields that cannot change |
+//! | [`controllers`] | garbage collection, StatefulSets of one, claims: binding, growth, protection |
+//! | [`scheduler`] | nodes, zones, and where a volume binds its pod to |
+//! | [`kubelet`] | containers, the guard at every start, what a dead node leaves behind |
+//! | [`people`] | what people and hardware do: delete, wipe, pin, stop a node |
+
+pub mod application;
+pub mod apply;
+pub mod controllers;
+pub mod kubelet;
+pub mod people;
+pub mod scheduler;
+pub mod server;
+mod world;
+
+pub use application::{Application, Process};
+pub use server::Rejected;
+pub use world::{Disk, Node, World};

@@ -1,0 +1,19 @@
+//! The pure half of the etcd operator in a simulated world: scenarios with a watcher after every write.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`etcd`], [`membership`], [`probe`] | a model of etcd, of its member list, and of what it answers |
+//! | [`simulation`] | the world, etcd and one resource together; time, users, clients |
+//! | [`operator`], [`act`] | a pass as the runtime and the operator's `act` make it, with a crash switch |
+//! | [`watch`] | the invariants |
+//! | [`scenarios`] | what must happen when things change and break |
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod act;
+mod etcd;
+mod membership;
+mod operator;
+mod probe;
+mod scenarios;
+mod simulation;
+mod watch;

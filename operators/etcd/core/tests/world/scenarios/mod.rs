@@ -1,0 +1,3 @@
+//! What must happen when things change and break, one file per subject.
+
+mod create;

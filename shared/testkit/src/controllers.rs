@@ -1,0 +1,152 @@
+//! The controllers of Kubernetes: garbage collection, StatefulSets of one, claims.
+
+use ballast_core::object::Kind;
+use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde_json::json;
+
+use crate::{
+    Application,
+    server::time,
+    world::{World, typed},
+};
+
+impl World {
+    /// Every controller acts once. Call it again until [`World::quiet`], or as often as the test wants.
+    pub fn step(&mut self, application: &mut impl Application) {
+        self.collect_garbage();
+        self.make_pods();
+        self.settle_claims();
+        self.schedule();
+        self.run_kubelets(application);
+        self.settle_claims();
+    }
+
+    /// Pods whose StatefulSet is gone are told to go.
+    fn collect_garbage(&mut self) {
+        let sets: Vec<String> = self
+            .objects
+            .iter()
+            .filter(|((kind, _), _)| *kind == Kind::StatefulSet)
+            .filter_map(|(_, stored)| stored.live["metadata"]["uid"].as_str().map(str::to_owned))
+            .collect();
+        let orphans: Vec<(String, String)> = self
+            .pods
+            .iter()
+            .filter(|(_, pod)| {
+                let owners = pod.metadata.owner_references.iter().flatten();
+                owners.clone().count() > 0 && owners.clone().all(|owner| !sets.contains(&owner.uid))
+            })
+            .map(|(name, pod)| (name.clone(), pod.metadata.uid.clone().unwrap_or_default()))
+            .collect();
+        for (name, uid) in orphans {
+            let _ = self.delete_pod(&name, &uid, None);
+        }
+    }
+
+    /// Objects that the resource with this uid owned go with it.
+    pub fn collect_owned_by(&mut self, uid: &str) {
+        let owned = |live: &serde_json::Value| {
+            let owners = live["metadata"]["ownerReferences"].as_array();
+            owners.is_some_and(|owners| !owners.is_empty() && owners.iter().all(|owner| owner["uid"] == uid))
+        };
+        let gone: Vec<_> =
+            self.objects.iter().filter(|(_, stored)| owned(&stored.live)).map(|(key, _)| key.clone()).collect();
+        for key in gone {
+            if key.0 == Kind::PersistentVolumeClaim {
+                if let Some(stored) = self.objects.get_mut(&key) {
+                    stored.live["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
+                }
+            } else {
+                self.objects.remove(&key);
+            }
+        }
+    }
+
+    fn make_pods(&mut self) {
+        let sets: Vec<StatefulSet> = self
+            .objects
+            .iter()
+            .filter(|((kind, _), _)| *kind == Kind::StatefulSet)
+            .map(|(_, stored)| typed(&stored.live))
+            .collect();
+        for set in sets {
+            let name = format!("{}-0", set.metadata.name.clone().unwrap_or_default());
+            let wanted = set.spec.as_ref().is_some_and(|spec| spec.replicas.unwrap_or(1) > 0);
+            let ended = |pod: &Pod| {
+                let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+                matches!(phase, Some("Succeeded" | "Failed")) && pod.metadata.deletion_timestamp.is_none()
+            };
+            if self.pods.get(&name).is_some_and(ended) {
+                self.pods.remove(&name);
+            }
+            if wanted && set.metadata.deletion_timestamp.is_none() && !self.pods.contains_key(&name) {
+                let pod = self.new_pod(&name, &set);
+                self.pods.insert(name, pod);
+            }
+        }
+    }
+
+    fn new_pod(&mut self, name: &str, set: &StatefulSet) -> Pod {
+        let template = set.spec.as_ref().map(|spec| spec.template.clone()).unwrap_or_default();
+        let metadata = template.metadata.unwrap_or_default();
+        let owner = OwnerReference {
+            api_version: "apps/v1".to_owned(),
+            kind: "StatefulSet".to_owned(),
+            name: set.metadata.name.clone().unwrap_or_default(),
+            uid: set.metadata.uid.clone().unwrap_or_default(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        };
+        Pod {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                uid: Some(format!("pod-uid-{}", self.next())),
+                creation_timestamp: Some(time(self.now)),
+                labels: metadata.labels,
+                annotations: metadata.annotations,
+                owner_references: Some(vec![owner]),
+                ..ObjectMeta::default()
+            },
+            spec: template.spec,
+            status: None,
+        }
+    }
+
+    /// Claims are bound, grow, and go when nothing uses or pins them.
+    fn settle_claims(&mut self) {
+        let used: Vec<String> = self.pods.values().filter(|pod| scheduled(pod)).filter_map(claim_of).collect();
+        let mut gone = vec![];
+        for ((kind, name), stored) in &mut self.objects {
+            if *kind != Kind::PersistentVolumeClaim {
+                continue;
+            }
+            let live = &mut stored.live;
+            let pinned = live["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+            if !live["metadata"]["deletionTimestamp"].is_null() && !pinned && !used.contains(name) {
+                gone.push((name.clone(), live["metadata"]["uid"].as_str().unwrap_or_default().to_owned()));
+                continue;
+            }
+            if live["status"]["phase"] == "Bound" {
+                live["status"]["capacity"]["storage"] = live["spec"]["resources"]["requests"]["storage"].clone();
+            }
+        }
+        for (name, uid) in gone {
+            self.objects.remove(&(Kind::PersistentVolumeClaim, name));
+            self.disks.remove(&uid);
+        }
+        let pods: Vec<String> = self.pods.values().filter_map(|pod| pod.metadata.uid.clone()).collect();
+        self.disks.retain(|disk, _| !disk.starts_with("pod-uid-") || pods.contains(disk));
+        self.local.retain(|pod, _| pods.contains(pod));
+    }
+}
+
+pub(crate) fn scheduled(pod: &Pod) -> bool {
+    pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())
+}
+
+/// Name of the claim that a pod mounts.
+pub(crate) fn claim_of(pod: &Pod) -> Option<String> {
+    let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
+    volumes.iter().find_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.clone()))
+}

@@ -1,0 +1,276 @@
+//! The kubelets: containers, the guard at every start, and what a node that does not answer leaves behind.
+
+use ballast_core::{
+    guard::{
+        Decision, Facts, Invocation, Marker, Refusal, Start, Ticket,
+        decide::{DataFact, MarkerFact, NoteFact, TicketFact, decide},
+    },
+    object::Kind,
+};
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::{
+    Container, ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
+    ContainerStatus, Pod, PodCondition, PodStatus,
+};
+
+use crate::{
+    Application, Process,
+    controllers::claim_of,
+    server::time,
+    world::{Local, World},
+};
+
+/// How long mounted ConfigMaps may be behind their objects.
+const MOUNT_DELAY: SignedDuration = SignedDuration::from_secs(60);
+
+/// How the application's container is.
+enum Stage {
+    /// It does not run, and why.
+    Waiting(String),
+    /// It ended: exit code and termination message.
+    Ended(i32, String),
+    Running,
+}
+
+impl World {
+    pub(crate) fn run_kubelets(&mut self, application: &mut impl Application) {
+        for pod in application.ended() {
+            self.processes.remove(&pod);
+        }
+        self.stop_removed(application);
+        let names: Vec<String> = self.pods.keys().cloned().collect();
+        for name in names {
+            let pod = self.pods[&name].clone();
+            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+            let Some(node) = node.and_then(|node| self.nodes.get(&node)) else { continue };
+            match node.down_since {
+                Some(since) => self.abandon(&name, since),
+                None if pod.metadata.deletion_timestamp.is_some() => {
+                    self.end(&pod, application);
+                    self.pods.remove(&name);
+                }
+                None => self.run(&name, &pod, application),
+            }
+        }
+    }
+
+    /// Containers whose pod object is gone are stopped: deleting by force means just that.
+    fn stop_removed(&mut self, application: &mut impl Application) {
+        let known: Vec<String> = self.pods.values().filter_map(|pod| pod.metadata.uid.clone()).collect();
+        let stray: Vec<String> = self.processes.keys().filter(|uid| !known.contains(uid)).cloned().collect();
+        for uid in stray {
+            self.processes.remove(&uid);
+            application.stop(&uid);
+        }
+    }
+
+    fn end(&mut self, pod: &Pod, application: &mut impl Application) {
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        if self.processes.remove(&uid).is_some() {
+            application.stop(&uid);
+        }
+    }
+
+    /// The node does not answer: its pods are not ready, and after a while they are told to go, which nobody confirms.
+    fn abandon(&mut self, name: &str, since: jiff::Timestamp) {
+        let late = self.now.duration_since(since) >= SignedDuration::from_secs(self.eviction_seconds);
+        let now = self.now;
+        let Some(pod) = self.pods.get_mut(name) else { return };
+        let conditions = pod.status.get_or_insert_default().conditions.get_or_insert_default();
+        conditions.retain(|condition| condition.type_ != "Ready");
+        conditions.push(condition("Ready", false, None));
+        if late && pod.metadata.deletion_timestamp.is_none() {
+            conditions.push(condition("DisruptionTarget", true, Some("DeletionByTaintManager")));
+            pod.metadata.deletion_timestamp = Some(time(now + SignedDuration::from_secs(30)));
+        }
+    }
+
+    fn run(&mut self, name: &str, pod: &Pod, application: &mut impl Application) {
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        let address = format!("10.0.{}", uid.trim_start_matches("pod-uid-"));
+        let stage = if self.processes.contains_key(&uid) {
+            Stage::Running
+        } else {
+            self.try_start(pod, &uid, &address, application)
+        };
+        let ready = matches!(stage, Stage::Running) && application.ready(&uid);
+        let main = main_container(pod).map(|container| container.name.clone()).unwrap_or_default();
+        let before = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref()?.first().cloned());
+        if let Some(pod) = self.pods.get_mut(name) {
+            pod.status = Some(status(&main, address, &stage, ready, before.as_ref()));
+        }
+    }
+
+    fn try_start(&mut self, pod: &Pod, uid: &str, address: &str, application: &mut impl Application) -> Stage {
+        let images = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
+        if images.filter_map(|container| container.image.as_ref()).any(|image| self.bad_images.contains(image)) {
+            return Stage::Waiting("ImagePullBackOff".to_owned());
+        }
+        let maps = config_maps(pod);
+        let missing = maps.iter().find(|(map, optional)| !optional && self.live(Kind::ConfigMap, map).is_none());
+        if missing.is_some() {
+            return Stage::Waiting("ContainerCreating".to_owned());
+        }
+        let config = maps.iter().find(|(_, optional)| !optional).map(|(map, _)| map.clone()).unwrap_or_default();
+        let ticket = maps.iter().find(|(_, optional)| *optional).map(|(map, _)| map.clone());
+        self.mount(uid, ticket.as_deref());
+        let Some(container) = main_container(pod) else { return Stage::Waiting("no container".to_owned()) };
+        let disk = match claim_of(pod) {
+            None => uid.to_owned(),
+            Some(claim) => self
+                .live(Kind::PersistentVolumeClaim, &claim)
+                .and_then(|live| live["metadata"]["uid"].as_str().map(str::to_owned))
+                .unwrap_or_default(),
+        };
+        let args = container.command.clone().unwrap_or_default();
+        let run = match Invocation::parse(args.get(1..).unwrap_or_default()) {
+            Ok(Invocation::Run(run)) => run,
+            Ok(_) => return refused(&Refusal::Usage("the command does not run anything".to_owned())),
+            Err(refusal) => return refused(&refusal),
+        };
+        let facts = self.facts(&run, uid, &disk);
+        let how = match decide(&facts) {
+            Decision::Start(how) => how,
+            Decision::Refuse(refusal) => return refused(&refusal),
+        };
+        self.prepare_disk(&how, &run, uid, &disk);
+        let process = Process {
+            member: run.member.clone(),
+            pod: uid.to_owned(),
+            address: address.to_owned(),
+            disk: disk.clone(),
+            image: container.image.clone().unwrap_or_default(),
+            config,
+        };
+        match application.start(&process, &how) {
+            Ok(()) => {
+                self.disks.entry(disk).or_default().data = true;
+                self.processes.insert(uid.to_owned(), process);
+                Stage::Running
+            }
+            Err(message) => Stage::Ended(1, message),
+        }
+    }
+
+    fn mount(&mut self, pod: &str, ticket: Option<&str>) {
+        let current = ticket
+            .and_then(|ticket| self.live(Kind::ConfigMap, ticket))
+            .and_then(|live| live.pointer("/data/ticket.json")?.as_str().map(str::to_owned));
+        let now = self.now;
+        let lazy = self.lazy_mounts;
+        let local = self
+            .local
+            .entry(pod.to_owned())
+            .or_insert_with(|| Local { ticket: current.clone(), synced: now, note: false });
+        if !lazy || now.duration_since(local.synced) >= MOUNT_DELAY {
+            local.ticket = current;
+            local.synced = now;
+        }
+    }
+
+    fn facts(&self, run: &ballast_core::guard::RunArgs, pod: &str, disk: &str) -> Facts {
+        let disk = self.disks.get(disk);
+        let local = self.local.get(pod);
+        let ticket = local.and_then(|local| local.ticket.as_ref());
+        Facts {
+            cluster_uid: run.cluster_uid.clone(),
+            member: run.member.clone(),
+            claim: run.claim.clone(),
+            accepted: run.accept_cluster_uids.clone(),
+            config_files: run.configs.iter().map(ballast_core::guard::ConfigCopy::name).collect(),
+            marker: disk
+                .and_then(|disk| disk.marker.clone())
+                .map_or(MarkerFact::Absent, MarkerFact::Present),
+            data: if disk.is_some_and(|disk| disk.data) { DataFact::Valid } else { DataFact::NotValid },
+            ticket: ticket.map_or(TicketFact::Absent, |text| {
+                serde_json::from_str::<Ticket>(text)
+                    .map_or_else(|error| TicketFact::Invalid(error.to_string()), TicketFact::Present)
+            }),
+            note: if local.is_some_and(|local| local.note) { NoteFact::Present } else { NoteFact::Absent },
+        }
+    }
+
+    fn prepare_disk(&mut self, how: &Start, run: &ballast_core::guard::RunArgs, pod: &str, disk: &str) {
+        let adopted_from = match how {
+            Start::DataPresent => return,
+            Start::Adopted { from } => Some(from.clone()),
+            Start::Ticket(_) => None,
+        };
+        let disk = self.disks.entry(disk.to_owned()).or_default();
+        disk.marker = Some(Marker {
+            cluster_uid: run.cluster_uid.clone(),
+            member: run.member.clone(),
+            claim: run.claim.clone(),
+            adopted_from,
+        });
+        if matches!(how, Start::Ticket(_)) {
+            disk.data = false;
+            if let Some(local) = self.local.get_mut(pod) {
+                local.note = true;
+            }
+        }
+    }
+}
+
+fn refused(refusal: &Refusal) -> Stage {
+    Stage::Ended(i32::from(refusal.exit_code()), refusal.message())
+}
+
+fn main_container(pod: &Pod) -> Option<&Container> {
+    pod.spec.as_ref()?.containers.first()
+}
+
+/// ConfigMaps that a pod mounts, and whether they may be missing.
+fn config_maps(pod: &Pod) -> Vec<(String, bool)> {
+    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    volumes
+        .filter_map(|volume| volume.config_map.as_ref())
+        .map(|source| (source.name.clone(), source.optional == Some(true)))
+        .collect()
+}
+
+fn condition(type_: &str, holds: bool, reason: Option<&str>) -> PodCondition {
+    PodCondition {
+        type_: type_.to_owned(),
+        status: if holds { "True" } else { "False" }.to_owned(),
+        reason: reason.map(str::to_owned),
+        ..PodCondition::default()
+    }
+}
+
+fn status(main: &str, address: String, stage: &Stage, ready: bool, before: Option<&ContainerStatus>) -> PodStatus {
+    let waiting = |reason: &str| ContainerState {
+        waiting: Some(ContainerStateWaiting { reason: Some(reason.to_owned()), message: None }),
+        ..ContainerState::default()
+    };
+    let (state, last_state) = match stage {
+        Stage::Running => {
+            let running = ContainerStateRunning::default();
+            let last = before.and_then(|before| before.last_state.clone());
+            (ContainerState { running: Some(running), ..ContainerState::default() }, last)
+        }
+        Stage::Waiting(reason) => (waiting(reason), None),
+        Stage::Ended(exit_code, message) => {
+            let ended = ContainerStateTerminated {
+                exit_code: *exit_code,
+                message: Some(message.clone()),
+                ..ContainerStateTerminated::default()
+            };
+            let last = ContainerState { terminated: Some(ended), ..ContainerState::default() };
+            (waiting("CrashLoopBackOff"), Some(last))
+        }
+    };
+    PodStatus {
+        phase: Some(if matches!(stage, Stage::Waiting(_)) { "Pending" } else { "Running" }.to_owned()),
+        pod_ip: Some(address),
+        conditions: Some(vec![condition("PodScheduled", true, None), condition("Ready", ready, None)]),
+        container_statuses: Some(vec![ContainerStatus {
+            name: main.to_owned(),
+            ready,
+            state: Some(state),
+            last_state,
+            ..ContainerStatus::default()
+        }]),
+        ..PodStatus::default()
+    }
+}

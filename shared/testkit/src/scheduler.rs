@@ -1,0 +1,121 @@
+//! The scheduler: a node that answers, in the pod's zone, where its volume is; the emptiest of those.
+
+use ballast_core::object::Kind;
+use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
+use serde_json::json;
+
+use crate::{
+    controllers::{claim_of, scheduled},
+    world::{Disk, World},
+};
+
+const ZONE_KEY: &str = "topology.kubernetes.io/zone";
+
+impl World {
+    pub(crate) fn schedule(&mut self) {
+        let waiting: Vec<String> = self
+            .pods
+            .iter()
+            .filter(|(_, pod)| !scheduled(pod) && pod.metadata.deletion_timestamp.is_none())
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in waiting {
+            let pod = self.pods[&name].clone();
+            let placed = self.place(&pod);
+            let Some(pod) = self.pods.get_mut(&name) else { continue };
+            match placed {
+                Ok(node) => {
+                    if let Some(spec) = pod.spec.as_mut() {
+                        spec.node_name = Some(node.clone());
+                    }
+                    pod.status =
+                        Some(PodStatus { phase: Some("Pending".to_owned()), ..PodStatus::default() });
+                    self.bind(&name, &node);
+                }
+                Err(why) => pod.status = Some(unschedulable(why)),
+            }
+        }
+    }
+
+    fn place(&self, pod: &Pod) -> Result<String, String> {
+        let zones = required_zones(pod);
+        let bound = match claim_of(pod) {
+            None => None,
+            Some(claim) => {
+                let live = self
+                    .live(Kind::PersistentVolumeClaim, &claim)
+                    .ok_or_else(|| format!("persistentvolumeclaim \"{claim}\" not found"))?;
+                if !live["metadata"]["deletionTimestamp"].is_null() {
+                    return Err(format!("persistentvolumeclaim \"{claim}\" is being deleted"));
+                }
+                if live["status"]["phase"] == "Lost" {
+                    return Err(format!("persistentvolumeclaim \"{claim}\" is lost"));
+                }
+                let disk = live["metadata"]["uid"].as_str().and_then(|uid| self.disks.get(uid));
+                disk.and_then(|disk| disk.node.clone())
+            }
+        };
+        let fits = |name: &String| {
+            let node = &self.nodes[name];
+            let near = match &bound {
+                None => true,
+                Some(at) if self.local_volumes => at == name,
+                Some(at) => self.nodes[at].zone == node.zone,
+            };
+            node.down_since.is_none() && near && (zones.is_empty() || zones.contains(&node.zone))
+        };
+        let crowd = |name: &String| {
+            let here = |pod: &&Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) == Some(name);
+            self.pods.values().filter(here).count()
+        };
+        self.nodes
+            .keys()
+            .filter(|name| fits(name))
+            .min_by_key(|name| crowd(name))
+            .cloned()
+            .ok_or_else(|| format!("0/{} nodes are available", self.nodes.len()))
+    }
+
+    /// The claim of a scheduled pod gets its volume.
+    fn bind(&mut self, pod: &str, node: &str) {
+        let pod = &self.pods[pod];
+        let disk = match claim_of(pod) {
+            None => pod.metadata.uid.clone(),
+            Some(claim) => self.objects.get_mut(&(Kind::PersistentVolumeClaim, claim)).and_then(|stored| {
+                stored.live["status"]["phase"] = json!("Bound");
+                stored.live["metadata"]["uid"].as_str().map(str::to_owned)
+            }),
+        };
+        if let Some(disk) = disk {
+            let disk = self.disks.entry(disk).or_insert_with(Disk::default);
+            disk.node.get_or_insert_with(|| node.to_owned());
+        }
+    }
+}
+
+fn required_zones(pod: &Pod) -> Vec<String> {
+    let affinity = pod.spec.as_ref().and_then(|spec| spec.affinity.as_ref()?.node_affinity.as_ref());
+    let required = affinity
+        .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref())
+        .map_or(&[][..], |required| required.node_selector_terms.as_slice());
+    required
+        .iter()
+        .flat_map(|term| term.match_expressions.iter().flatten())
+        .filter(|expression| expression.key == ZONE_KEY)
+        .flat_map(|expression| expression.values.iter().flatten().cloned())
+        .collect()
+}
+
+fn unschedulable(why: String) -> PodStatus {
+    PodStatus {
+        phase: Some("Pending".to_owned()),
+        conditions: Some(vec![PodCondition {
+            type_: "PodScheduled".to_owned(),
+            status: "False".to_owned(),
+            reason: Some("Unschedulable".to_owned()),
+            message: Some(why),
+            ..PodCondition::default()
+        }]),
+        ..PodStatus::default()
+    }
+}
