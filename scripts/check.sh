@@ -33,7 +33,7 @@ purity() {
 }
 
 generated() {
-  local fresh
+  # Not local: the trap runs when the function is gone.
   fresh="$(mktemp -d)"
   trap 'rm -rf "$fresh"' EXIT
   scripts/generate.sh "$fresh"
@@ -58,7 +58,7 @@ charts() {
 
 # What people copy must be valid: the samples, and the first resource of the README.
 samples() {
-  local operator file readme
+  local operator file
   readme="$(mktemp)"
   trap 'rm -f "$readme"' EXIT
   awk '/^```/ { if (inside) exit; inside = /^```yaml/; next } inside' README.md >"$readme"

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
@@ -55,8 +56,9 @@ fn running(nodes: &[Node]) -> Result<Option<Lab>> {
     Ok((lab.tools == tools::fingerprint()?).then_some(lab))
 }
 
-/// Undoes stopped nodes and cut links.
+/// Undoes stopped nodes and cut links; serves volumes with the current program.
 fn repair(lab: &Lab, progress: &Progress) -> Result<()> {
+    control_plane::ensure_provisioner()?;
     for node in &lab.nodes {
         if !node.running() || !lab.link_up(&node.name)? {
             progress.say(format!("starting {}", node.name));
@@ -102,15 +104,17 @@ fn settings() -> Result<()> {
 }
 
 fn start(lab: &Lab, images: &[PathBuf], progress: &Progress) -> Result<()> {
-    let (pause, others) = images.split_first().context("there is no pause image")?;
+    // What the nodes need to become Ready comes first, the rest beside their becoming so.
+    let (first, others) = images.split_at_checked(image::NEEDED_FIRST).context("images are missing")?;
+    let import = |images: &[PathBuf]| {
+        node::on_all(&lab.nodes, |node| images.iter().try_for_each(|archive| node.import(archive)))
+    };
     control_plane::start_api()?;
     for node in &lab.nodes {
         node.start_containerd(lab.nodes.len())?;
     }
-    node::on_all(&lab.nodes, |node| {
-        node.await_containerd()?;
-        node.import(pause)
-    })?;
+    node::on_all(&lab.nodes, Node::await_containerd)?;
+    progress.during("importing the first images", || import(first))?;
     progress.say("containerd runs on all nodes");
     control_plane::await_api()?;
     progress.say("the API server is ready");
@@ -118,14 +122,14 @@ fn start(lab: &Lab, images: &[PathBuf], progress: &Progress) -> Result<()> {
     for node in &lab.nodes {
         node.start_kubelet()?;
     }
-    // While the kubelets find their feet, the nodes take the images.
-    progress.during("importing images", || {
-        node::on_all(&lab.nodes, |node| others.iter().try_for_each(|archive| node.import(archive)))
-    })?;
-    progress.say("images are imported");
     control_plane::apply_manifests()?;
-    control_plane::start_provisioner()?;
-    ready(lab)
+    control_plane::ensure_provisioner()?;
+    progress.say("kubelets, controllers and provisioner run");
+    thread::scope(|scope| {
+        let importing = scope.spawn(|| progress.during("importing images", || import(others)));
+        ready(lab)?;
+        importing.join().map_err(|_| anyhow!("the import of images panicked"))?
+    })
 }
 
 /// Waits for what a first user needs: Ready nodes, names, and the default namespace's identity.
@@ -134,7 +138,7 @@ fn ready(lab: &Lab) -> Result<()> {
         let client = client().await?;
         lab.await_nodes(&client).await?;
         let dns: Api<DaemonSet> = Api::namespaced(client.clone(), "kube-system");
-        until_in(&client, "kube-system", Duration::from_secs(60), "the name server", || async {
+        until_in(&client, "kube-system", Duration::from_mins(1), "the name server", || async {
             let status = dns.get("coredns").await?.status.unwrap_or_default();
             let ready = usize::try_from(status.number_ready)?;
             let all = lab.nodes.len();

@@ -3,6 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
@@ -207,9 +208,9 @@ fn run(action: Action) -> Result<()> {
             progress.during("stopping", || lab.stop_node(&node, keep_link))
         }
         Action::Node(NodeAction::Start { node }) => {
-            let (lab, _lock) = (Lab::attach()?, lock(&progress)?);
+            let (lab, _lock, since) = (Lab::attach()?, lock(&progress)?, SystemTime::now());
             progress.during("starting", || lab.start_node(&node))?;
-            netns::block_on(CONTROL_PLANE, || async { lab.await_node(&client().await?, &node).await })
+            netns::block_on(CONTROL_PLANE, || async { lab.await_node(&client().await?, &node, since).await })
         }
         Action::Link(LinkAction::Cut { node }) => Lab::attach()?.cut_link(&node),
         Action::Link(LinkAction::Restore { node }) => Lab::attach()?.restore_link(&node),

@@ -14,9 +14,9 @@ use crate::wait::{Seen, until_blocking};
 use crate::{cgroup, command, netns, network, pki};
 
 const GROUP: &str = "system/control-plane";
-/// Names of the control plane's processes.
-pub(crate) const PARTS: [&str; 5] =
-    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "provisioner"];
+const PROVISIONER: &str = "provisioner";
+/// Names of the control plane's processes without which there is no cluster.
+pub(crate) const PARTS: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
 
 fn start(name: &str, program: PathBuf, arguments: Vec<OsString>) -> Result<()> {
     Daemon {
@@ -101,7 +101,8 @@ pub(crate) fn await_api() -> Result<()> {
                 return Ok(Seen::NotYet(format!("{name} has ended, see {}", layout::log(name).display())));
             }
         }
-        api_ready().map(Seen::Met)
+        // Until it is ready it lists all that is not, which says no more than this.
+        Ok(if api_ready().is_ok() { Seen::Met(()) } else { Seen::NotYet("it is not ready".into()) })
     })
 }
 
@@ -137,9 +138,17 @@ pub(crate) fn start_controllers() -> Result<()> {
     )
 }
 
-/// Starts the volume provisioner: this program once more, in the background.
-pub(crate) fn start_provisioner() -> Result<()> {
-    start("provisioner", lab_program()?, vec!["provision".into()])
+/// Starts the volume provisioner: this program once more, in the background. One that runs stays, unless its program
+/// has been built anew since.
+pub(crate) fn ensure_provisioner() -> Result<()> {
+    if let Some(running) = process::running(PROVISIONER) {
+        let program = std::fs::read_link(format!("/proc/{}/exe", running.pid))?;
+        if !program.to_string_lossy().ends_with(" (deleted)") {
+            return Ok(());
+        }
+        running.kill();
+    }
+    start(PROVISIONER, lab_program()?, vec!["provision".into()])
 }
 
 /// The `lab` program: this one, or the one beside it when the library is used by another.

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1 as core;
+use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde::{Deserialize, Serialize};
@@ -140,12 +141,12 @@ impl Lab {
     /// Waits until all nodes are Ready.
     pub async fn await_nodes(&self, client: &Client) -> Result<()> {
         let names: Vec<_> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-        await_ready(client, &names).await
+        await_ready(client, &names, None).await
     }
 
-    /// Waits until a node is Ready.
-    pub async fn await_node(&self, client: &Client, name: &str) -> Result<()> {
-        await_ready(client, &[&self.node(name)?.name]).await
+    /// Waits until a node says it is Ready after `since`. A node that was just stopped counts as Ready for a while.
+    pub async fn await_node(&self, client: &Client, name: &str, since: SystemTime) -> Result<()> {
+        await_ready(client, &[&self.node(name)?.name], Some(since)).await
     }
 
     /// A command that runs `program` inside the control plane's network namespace, with `KUBECONFIG` set.
@@ -169,29 +170,42 @@ impl Lab {
     }
 }
 
-async fn await_ready(client: &Client, wanted: &[&str]) -> Result<()> {
+async fn await_ready(client: &Client, wanted: &[&str], since: Option<SystemTime>) -> Result<()> {
+    // The API counts whole seconds.
+    let since =
+        since.map(|since| since.duration_since(UNIX_EPOCH)).transpose()?.map_or(0, |since| since.as_secs());
     let api: Api<core::Node> = Api::all(client.clone());
     until(NODE_DEADLINE, &format!("{} to be Ready", wanted.join(", ")), || async {
-        let nodes = api.list(&kube::api::ListParams::default()).await?.items;
-        let ready: Vec<_> = nodes
-            .iter()
-            .filter(|node| is_ready(node))
-            .filter_map(|node| node.metadata.name.as_deref())
-            .collect();
-        let missing: Vec<_> = wanted.iter().copied().filter(|name| !ready.contains(name)).collect();
-        Ok(if missing.is_empty() {
+        let nodes = api.list(&ListParams::default()).await?.items;
+        let ready = |name: &&str| {
+            nodes
+                .iter()
+                .filter(|node| node.metadata.name.as_deref() == Some(name))
+                .filter_map(ready_condition)
+                .any(|said| {
+                    said.last_heartbeat_time
+                        .as_ref()
+                        .is_some_and(|at| at.0.as_second() >= since.cast_signed())
+                })
+        };
+        let missing: Vec<_> = wanted.iter().copied().filter(|name| !ready(name)).collect();
+        let found = if missing.is_empty() {
             Seen::Met(())
         } else {
             Seen::NotYet(format!("not Ready: {}", missing.join(", ")))
-        })
+        };
+        Ok(found)
     })
     .await
 }
 
+fn ready_condition(node: &core::Node) -> Option<&core::NodeCondition> {
+    node.status.as_ref()?.conditions.as_ref()?.iter().find(|c| c.type_ == "Ready" && c.status == "True")
+}
+
 /// Whether the node's condition Ready is true.
 pub(crate) fn is_ready(node: &core::Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|all| all.iter().any(|c| c.type_ == "Ready" && c.status == "True"))
+    ready_condition(node).is_some()
 }
 
 /// A client of the lab's API server with the administrator's rights. It works after [`Lab::enter`].

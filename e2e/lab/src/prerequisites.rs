@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 /// Programs the lab starts, with the Debian package each comes from.
-const PROGRAMS: [(&str, &str); 15] = [
+const PROGRAMS: [(&str, &str); 17] = [
     ("ip", "iproute2"),
     ("iptables", "iptables"),
     ("conntrack", "conntrack"),
@@ -17,6 +17,8 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("fallocate", "util-linux"),
     ("mkfs.ext4", "e2fsprogs"),
     ("resize2fs", "e2fsprogs"),
+    ("mkfs.xfs", "xfsprogs"),
+    ("xfs_growfs", "xfsprogs"),
     ("truncate", "coreutils"),
     ("sha256sum", "coreutils"),
     ("ldd", "libc-bin"),

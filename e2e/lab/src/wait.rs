@@ -72,15 +72,18 @@ where
             ));
         }
         if begun.elapsed() >= next_word {
-            eprintln!(
-                "… waiting for {what} ({} s of {} s): {last}",
-                begun.elapsed().as_secs(),
-                deadline.as_secs()
-            );
+            say(what, begun, deadline, &last);
             next_word += REPEAT;
         }
         tokio::time::sleep(INTERVAL.min(deadline.saturating_sub(begun.elapsed()))).await;
     }
+}
+
+fn say(what: &str, begun: Instant, deadline: Duration, last: &str) {
+    let (now, all) = (begun.elapsed().as_secs(), deadline.as_secs());
+    // One line; the whole of it is told if the wait fails.
+    let short: String = last.lines().next().unwrap_or_default().chars().take(160).collect();
+    eprintln!("… waiting for {what} ({now} s of {all} s): {short}");
 }
 
 /// As [`until`]; a failure also tells the states, events and logs of the namespace concerned.
@@ -124,11 +127,7 @@ pub(crate) fn until_blocking(
             ));
         }
         if begun.elapsed() >= next_word {
-            eprintln!(
-                "… waiting for {what} ({} s of {} s): {last}",
-                begun.elapsed().as_secs(),
-                deadline.as_secs()
-            );
+            say(what, begun, deadline, &last);
             next_word += REPEAT;
         }
         thread::sleep(Duration::from_millis(50));

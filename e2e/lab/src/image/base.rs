@@ -16,7 +16,11 @@ const COREDNS: &str = "localhost/coredns:1";
 /// A shell and its friends, for clients of tests. Nothing under test needs it.
 pub const BUSYBOX: &str = "localhost/busybox:1";
 
-/// Builds the images every lab has, unless they are in the cache, and gives name and archive of each; pause first.
+/// How many of the base images a node needs before it is Ready: pause and the name server.
+pub(crate) const NEEDED_FIRST: usize = 2;
+
+/// Builds the images every lab has, unless they are in the cache, and gives name and archive of each; first those of
+/// [`NEEDED_FIRST`].
 pub fn base() -> Result<Vec<(String, PathBuf)>> {
     [pause()?, coredns()?, busybox()?, etcd(Family::Etcd36)?, etcd(Family::Etcd35)?]
         .into_iter()

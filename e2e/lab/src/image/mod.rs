@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 pub use base::{BUSYBOX, base, etcd};
-pub(crate) use base::PAUSE;
+pub(crate) use base::{NEEDED_FIRST, PAUSE};
 pub use binary::from_binaries;
 
 use crate::{layout, tools};

@@ -53,6 +53,11 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.tracing.proc
   address = {socket}
 [ttrpc]
   address = {ttrpc}
+# No node outlives its machine, so its records need not wait for the disk.
+[plugins."io.containerd.metadata.v1.bolt"]
+  no_sync = true
+[plugins."io.containerd.shim.v1.manager"]
+  socket_dir = {shims}
 # Its socket has one fixed path, for which the three would fight.
 [plugins."io.containerd.nri.v1.nri"]
   disable = true
@@ -71,6 +76,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.tracing.proc
     [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
       SystemdCgroup = false
       BinaryName = {runc}
+      Root = {runc_state}
   [plugins."io.containerd.cri.v1.runtime".cni]
     bin_dirs = [{cni}]
     conf_dir = {cni_config}
@@ -81,6 +87,9 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.tracing.proc
         ttrpc = quoted(&node.state().join("containerd.sock.ttrpc")),
         pause = image::PAUSE,
         runc = quoted(&Family::Runc.program("runc")?),
+        runc_state = quoted(&node.state().join("containerd/runc")),
+        // A short path: a socket's name has room for 108 bytes.
+        shims = quoted(&node.state().join("s")),
         cni = quoted(&Family::Cni.folder()?),
         cni_config = quoted(&node.state().join("cni")),
     ))

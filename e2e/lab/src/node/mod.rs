@@ -95,7 +95,7 @@ impl Node {
     /// Waits for its containerd to answer.
     pub(crate) fn await_containerd(&self) -> Result<()> {
         let what = format!("containerd of {}", self.name);
-        until_blocking(Duration::from_secs(60), &what, || {
+        until_blocking(Duration::from_mins(1), &what, || {
             if process::running(&format!("containerd-{}", self.name)).is_none() {
                 return Ok(Seen::NotYet(format!(
                     "it has ended, see {}",
@@ -171,6 +171,7 @@ impl Node {
         mount::unmount_below(&self.state())?;
         mount::unmount_below(&self.data())?;
         mount::remove_tree(&self.state().join("containerd"))?;
+        mount::remove_tree(&self.state().join("s"))?;
         mount::remove_tree(&self.state().join("ipam"))?;
         cgroup::remove(&self.system_group())?;
         cgroup::remove(&self.pod_group())

@@ -3,6 +3,7 @@
 //! Every pass compares the claims and volumes there are with the files and mounts there are, so a pass that was
 //! interrupted is completed by the next.
 
+mod filesystem;
 mod resize;
 mod volume;
 
@@ -158,16 +159,13 @@ impl Provisioner {
         volume::destroy(&name)?;
         let api = Api::<PersistentVolume>::all(self.client.clone());
         if !deleted {
-            api.delete(&name, &DeleteParams::default()).await?;
+            ignore_if_changed(api.delete(&name, &DeleteParams::default()).await)?;
         }
-        // Only ours: the cluster guards volumes with one of its own.
-        let kept: Vec<_> = volume.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
-        let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": null}});
-        match api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(error) => return Err(error.into()),
-        }
+        // Read again: the cluster takes a finalizer of its own off at the same moment, and it must not come back.
+        let Some(now) = api.get_opt(&name).await? else { return Ok(()) };
+        let kept: Vec<_> = now.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
+        let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": now.resource_version()}});
+        ignore_if_changed(api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await)?;
         tracing::info!("deleted {name}");
         Ok(())
     }
@@ -186,6 +184,14 @@ impl Provisioner {
         if let Err(error) = self.recorder.publish(&event, &claim.object_ref(&())).await {
             tracing::warn!("cannot write an event: {error}");
         }
+    }
+}
+
+/// Somebody else was quicker: the change wakes the next pass, which sees what is left to do.
+fn ignore_if_changed<T>(outcome: kube::Result<T>) -> Result<()> {
+    match outcome {
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        other => Ok(other.map(drop)?),
     }
 }
 

@@ -1,13 +1,12 @@
 //! Growth of a volume while it is in use.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
+use super::filesystem::FileSystem;
 use super::{requested, volume};
 use crate::command::run;
 use crate::{mount, size};
@@ -63,13 +62,9 @@ fn grow(name: &str, size: u64) -> Result<()> {
     if std::fs::metadata(&image)?.len() < size {
         run("truncate", ["--size".as_ref(), size.to_string().as_ref(), image.as_os_str()])?;
     }
-    let device = device_of(&volume::mount_point(name))?;
-    run("losetup", ["--set-capacity", &device])?;
-    run("resize2fs", [&device]).map(drop)
-}
-
-fn device_of(target: &Path) -> Result<String> {
+    let target = volume::mount_point(name);
     let mounts = mount::all()?;
     let mount = mounts.iter().rev().find(|m| m.target == target);
-    Ok(mount.with_context(|| format!("{} is not mounted", target.display()))?.source.clone())
+    let mount = mount.with_context(|| format!("{} is not mounted", target.display()))?;
+    FileSystem::of_kind(&mount.kind).grow(&mount.source, &target)
 }

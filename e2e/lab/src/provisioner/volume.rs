@@ -4,19 +4,17 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec};
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::{Resource, ResourceExt};
 use serde_json::{from_value, json};
 
+use super::filesystem::FileSystem;
 use super::{metadata, requested};
 use crate::command::run;
 use crate::{layout, mount};
-
-/// The least room an ext4 file system with a journal makes sense in.
-const LEAST: u64 = 8 << 20;
 
 /// Where a volume is mounted; the same for all nodes, since they share the machine's mounts.
 pub(super) fn mount_point(name: &str) -> PathBuf {
@@ -60,7 +58,7 @@ pub(super) fn make(
     spec["accessModes"] = json!(claim_spec.access_modes.unwrap_or_default());
     let mut spec: PersistentVolumeSpec = from_value(spec)?;
     spec.capacity = Some([("storage".to_string(), Quantity(quantity))].into());
-    spec.persistent_volume_reclaim_policy = class.reclaim_policy.clone();
+    spec.persistent_volume_reclaim_policy.clone_from(&class.reclaim_policy);
     spec.storage_class_name = Some(class.name_any());
     spec.volume_mode = Some("Filesystem".into());
     spec.claim_ref = Some(claim.object_ref(&()));
@@ -75,14 +73,10 @@ fn format(name: &str, size: u64) -> Result<()> {
     }
     // Half-made by an earlier pass, and not yet known to the cluster: begin again.
     let _ = fs::remove_file(&image);
-    let size = size.max(LEAST).to_string();
-    run("truncate", ["--size".as_ref(), size.as_ref(), image.as_os_str()])?;
-    // No blocks reserved for root: what `df` promises a pod is what it gets.
-    run(
-        "mkfs.ext4",
-        ["-F", "-q", "-m", "0", "-E", "nodiscard"].map(AsRef::as_ref).into_iter().chain([image.as_os_str()]),
-    )
-    .with_context(|| format!("cannot make a file system of {size} bytes"))?;
+    let file_system = FileSystem::for_new_volumes()?;
+    let size = size.max(file_system.least());
+    run("truncate", ["--size".as_ref(), size.to_string().as_ref(), image.as_os_str()])?;
+    file_system.make(&image, size)?;
     fs::create_dir_all(&target)?;
     run("mount", ["-o".as_ref(), "loop".as_ref(), image.as_os_str(), target.as_os_str()]).map(drop)
 }
