@@ -123,19 +123,22 @@ pub(crate) fn processes(group: &str) -> Result<Vec<Identity>> {
 
 /// Ends every process in a group and below, as a power loss would, and waits until none is left.
 pub(crate) fn kill(group: &str) -> Result<()> {
+    let mut ended = BTreeSet::new();
     until_blocking(Duration::from_secs(20), &format!("the processes of {ROOT}/{group} to end"), || {
         let left = processes(group)?;
         for process in &left {
             process.kill();
-        }
-        for process in &left {
-            process::reap(process.pid);
+            ended.insert(process.pid);
         }
         if left.is_empty() {
             return Ok(Seen::Met(()));
         }
         Ok(Seen::NotYet(format!("{} still run", left.len())))
-    })
+    })?;
+    for pid in ended {
+        process::reap(pid);
+    }
+    Ok(())
 }
 
 /// Removes a group and all below it, in every hierarchy. It must hold no process.

@@ -101,7 +101,8 @@ where
     match until(deadline, what, look).await {
         Ok(found) => Ok(found),
         Err(error) => {
-            Err(error.context(format!("namespace {namespace}:\n{}", diagnose(client, namespace).await)))
+            let state = diagnose(client, namespace).await;
+            Err(anyhow!("{error:#}\nnamespace {namespace}:\n{state}"))
         }
     }
 }
