@@ -1,5 +1,6 @@
 //! The `lab` command's arguments and what each does.
 
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -164,7 +165,7 @@ fn run(action: Action) -> Result<()> {
             prerequisites::check()?;
             Lab::down(&progress)
         }
-        Action::Status => status::print(),
+        Action::Status => print(&status::describe()?),
         Action::Kubeconfig => {
             Lab::attach()?;
             println!("{}", layout::kubeconfig().display());
@@ -219,13 +220,20 @@ fn run(action: Action) -> Result<()> {
             let text = netns::block_on(CONTROL_PLANE, || async {
                 Ok(crate::diagnose(&client().await?, &namespace).await)
             })?;
-            print!("{text}");
-            Ok(())
+            print(&text)
         }
         Action::Provision => {
             tracing_subscriber::fmt().with_ansi(false).init();
             tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(provisioner::run())
         }
+    }
+}
+
+/// Prints a longer text. Whoever reads it may stop early, as `head` does.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
     }
 }
 
