@@ -1,6 +1,6 @@
 //! The controllers of Kubernetes: garbage collection, StatefulSets of one, claims.
 
-use ballast_core::object::Kind;
+use ballast_core::object::{Kind, Object};
 use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::json;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::{
     Application,
     server::time,
-    world::{World, typed},
+    world::World,
 };
 
 impl World {
@@ -28,7 +28,7 @@ impl World {
             .objects
             .iter()
             .filter(|((kind, _), _)| *kind == Kind::StatefulSet)
-            .filter_map(|(_, stored)| stored.live["metadata"]["uid"].as_str().map(str::to_owned))
+            .filter_map(|(_, stored)| stored.live()["metadata"]["uid"].as_str().map(str::to_owned))
             .collect();
         let orphans: Vec<(String, String)> = self
             .pods
@@ -51,11 +51,11 @@ impl World {
             owners.is_some_and(|owners| !owners.is_empty() && owners.iter().all(|owner| owner["uid"] == uid))
         };
         let gone: Vec<_> =
-            self.objects.iter().filter(|(_, stored)| owned(&stored.live)).map(|(key, _)| key.clone()).collect();
+            self.objects.iter().filter(|(_, stored)| owned(stored.live())).map(|(key, _)| key.clone()).collect();
         for key in gone {
             if key.0 == Kind::PersistentVolumeClaim {
                 if let Some(stored) = self.objects.get_mut(&key) {
-                    stored.live["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
+                    stored.live_mut()["metadata"]["deletionTimestamp"] = json!(self.now.to_string());
                 }
             } else {
                 self.objects.remove(&key);
@@ -64,27 +64,30 @@ impl World {
     }
 
     fn make_pods(&mut self) {
-        let sets: Vec<StatefulSet> = self
+        let sets: Vec<Object> = self
             .objects
             .iter()
-            .filter(|((kind, _), _)| *kind == Kind::StatefulSet)
-            .map(|(_, stored)| typed(&stored.live))
+            .filter(|((kind, name), _)| *kind == Kind::StatefulSet && !self.has_pod(name))
+            .map(|((kind, _), stored)| stored.object(*kind).clone())
             .collect();
         for set in sets {
+            let Object::StatefulSet(set) = set else { continue };
             let name = format!("{}-0", set.metadata.name.clone().unwrap_or_default());
             let wanted = set.spec.as_ref().is_some_and(|spec| spec.replicas.unwrap_or(1) > 0);
-            let ended = |pod: &Pod| {
-                let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-                matches!(phase, Some("Succeeded" | "Failed")) && pod.metadata.deletion_timestamp.is_none()
-            };
-            if self.pods.get(&name).is_some_and(ended) {
-                self.pods.remove(&name);
-            }
-            if wanted && set.metadata.deletion_timestamp.is_none() && !self.pods.contains_key(&name) {
+            self.pods.remove(&name);
+            if wanted && set.metadata.deletion_timestamp.is_none() {
                 let pod = self.new_pod(&name, &set);
                 self.pods.insert(name, pod);
             }
         }
+    }
+
+    /// Whether a StatefulSet has its pod; one that has ended does not count.
+    fn has_pod(&self, set: &str) -> bool {
+        self.pods.get(&format!("{set}-0")).is_some_and(|pod| {
+            let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+            !matches!(phase, Some("Succeeded" | "Failed")) || pod.metadata.deletion_timestamp.is_some()
+        })
     }
 
     fn new_pod(&mut self, name: &str, set: &StatefulSet) -> Pod {
@@ -121,14 +124,15 @@ impl World {
             if *kind != Kind::PersistentVolumeClaim {
                 continue;
             }
-            let live = &mut stored.live;
+            let live = stored.live();
             let pinned = live["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
             if !live["metadata"]["deletionTimestamp"].is_null() && !pinned && !used.contains(name) {
                 gone.push((name.clone(), live["metadata"]["uid"].as_str().unwrap_or_default().to_owned()));
                 continue;
             }
-            if live["status"]["phase"] == "Bound" {
-                live["status"]["capacity"]["storage"] = live["spec"]["resources"]["requests"]["storage"].clone();
+            let size = live["spec"]["resources"]["requests"]["storage"].clone();
+            if live["status"]["phase"] == "Bound" && live["status"]["capacity"]["storage"] != size {
+                stored.live_mut()["status"]["capacity"]["storage"] = size;
             }
         }
         for (name, uid) in gone {

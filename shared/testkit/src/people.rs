@@ -26,17 +26,17 @@ impl World {
     pub fn edit(&mut self, kind: Kind, name: &str, pointer: &str, value: &serde_json::Value) {
         let version = self.next().to_string();
         if let Some(stored) = self.objects.get_mut(&(kind, name.to_owned())) {
-            if let Some(field) = stored.live.pointer_mut(pointer) {
+            if let Some(field) = stored.live_mut().pointer_mut(pointer) {
                 *field = value.clone();
             }
-            stored.live["metadata"]["resourceVersion"] = json!(version);
+            stored.live_mut()["metadata"]["resourceVersion"] = json!(version);
         }
     }
 
     /// A foreign finalizer keeps an object from going; or no longer.
     pub fn pin(&mut self, kind: Kind, name: &str, pinned: bool) {
         if let Some(stored) = self.objects.get_mut(&(kind, name.to_owned())) {
-            stored.live["metadata"]["finalizers"] = if pinned { json!(["example.com/pin"]) } else { json!([]) };
+            stored.live_mut()["metadata"]["finalizers"] = if pinned { json!(["example.com/pin"]) } else { json!([]) };
         }
     }
 
@@ -51,7 +51,7 @@ impl World {
     /// The volume of a claim is gone for good.
     pub fn lose_volume(&mut self, claim: &str) {
         if let Some(stored) = self.objects.get_mut(&(Kind::PersistentVolumeClaim, claim.to_owned())) {
-            stored.live["status"]["phase"] = json!("Lost");
+            stored.live_mut()["status"]["phase"] = json!("Lost");
         }
     }
 
@@ -60,6 +60,14 @@ impl World {
         let uid = self.pods.get(pod).and_then(|pod| pod.metadata.uid.clone());
         if let Some(uid) = uid.filter(|uid| self.processes.remove(uid).is_some()) {
             application.stop(&uid);
+        }
+    }
+
+    /// A pod has ended, as after the graceful shutdown of its node.
+    pub fn complete_pod(&mut self, name: &str, application: &mut impl Application) {
+        self.kill_container(name, application);
+        if let Some(pod) = self.pods.get_mut(name) {
+            pod.status.get_or_insert_default().phase = Some("Succeeded".to_owned());
         }
     }
 

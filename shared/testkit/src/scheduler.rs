@@ -82,8 +82,8 @@ impl World {
         let disk = match claim_of(pod) {
             None => pod.metadata.uid.clone(),
             Some(claim) => self.objects.get_mut(&(Kind::PersistentVolumeClaim, claim)).and_then(|stored| {
-                stored.live["status"]["phase"] = json!("Bound");
-                stored.live["metadata"]["uid"].as_str().map(str::to_owned)
+                stored.live_mut()["status"]["phase"] = json!("Bound");
+                stored.live()["metadata"]["uid"].as_str().map(str::to_owned)
             }),
         };
         if let Some(disk) = disk {

@@ -52,7 +52,7 @@ impl World {
                 live["spec"]["storageClassName"] = json!("default-class");
             }
         }
-        self.objects.insert((kind, name), Stored { live, applied });
+        self.objects.insert((kind, name), Stored::new(live, applied));
         Created { uid, resource_version: version }
     }
 
@@ -68,7 +68,7 @@ impl World {
             self.insert(kind, name, sent.clone(), Some(sent));
             return Ok(());
         };
-        let live = &stored.live;
+        let live = stored.live();
         if wanted.is_some_and(|wanted| live["metadata"]["uid"] != json!(wanted)) {
             return Err(Rejected::Conflict(format!("{} {name} is another one", kind.as_str())));
         }
@@ -82,7 +82,7 @@ impl World {
         if after != *live {
             after["metadata"]["resourceVersion"] = json!(self.next().to_string());
         }
-        self.objects.insert((kind, name), Stored { live: after, applied: Some(sent) });
+        self.objects.insert((kind, name), Stored::new(after, Some(sent)));
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl World {
             return Err(Rejected::Invalid(format!("{} {name}: {why}", kind.as_str())));
         }
         after["metadata"]["resourceVersion"] = json!(self.next().to_string());
-        self.objects.insert((kind, name), Stored { live: after, applied: None });
+        self.objects.insert((kind, name), Stored::new(after, None));
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl World {
         let next = self.next().to_string();
         let key = (object.kind, object.name.clone());
         let stored = self.objects.get_mut(&key).ok_or_else(|| Rejected::NotFound(object.name.clone()))?;
-        let have = &mut stored.live["metadata"];
+        let have = &mut stored.live_mut()["metadata"];
         if have["uid"] != json!(object.uid) || have["resourceVersion"] != json!(version) {
             return Err(Rejected::Conflict(format!("{} has changed", object.name)));
         }
@@ -123,10 +123,10 @@ impl World {
     pub fn delete(&mut self, object: &ObjectRef) -> Result<(), Rejected> {
         let key = (object.kind, object.name.clone());
         let Some(stored) = self.objects.get_mut(&key) else { return Ok(()) };
-        if stored.live["metadata"]["uid"] != json!(object.uid) {
+        if stored.live()["metadata"]["uid"] != json!(object.uid) {
             return Err(Rejected::Conflict(format!("{} is another one", object.name)));
         }
-        let metadata = &mut stored.live["metadata"];
+        let metadata = &mut stored.live_mut()["metadata"];
         let pinned = metadata["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
         // Claim protection is a finalizer too; the controller takes it away.
         if pinned || object.kind == Kind::PersistentVolumeClaim {
@@ -134,7 +134,7 @@ impl World {
                 metadata["deletionTimestamp"] = json!(self.now.to_string());
                 let version = self.next().to_string();
                 if let Some(stored) = self.objects.get_mut(&key) {
-                    stored.live["metadata"]["resourceVersion"] = json!(version);
+                    stored.live_mut()["metadata"]["resourceVersion"] = json!(version);
                 }
             }
         } else {

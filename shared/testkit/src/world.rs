@@ -1,11 +1,14 @@
 //! The state of the simulated world.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use ballast_core::{
     guard::Marker,
     label,
-    object::{Children, Kind},
+    object::{Children, Kind, Object},
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
@@ -17,9 +20,37 @@ use crate::application::Process;
 /// An object as the API server has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
-    pub(crate) live: Value,
+    live: Value,
+    /// The same in its type, for readers; made when it is first asked for.
+    typed: OnceCell<Object>,
     /// What the operator applied last: what it does not send any more is removed.
     pub(crate) applied: Option<Value>,
+}
+
+impl Stored {
+    pub(crate) fn new(live: Value, applied: Option<Value>) -> Self {
+        Self { live, typed: OnceCell::new(), applied }
+    }
+
+    pub(crate) fn live(&self) -> &Value {
+        &self.live
+    }
+
+    pub(crate) fn live_mut(&mut self) -> &mut Value {
+        self.typed = OnceCell::new();
+        &mut self.live
+    }
+
+    pub(crate) fn object(&self, kind: Kind) -> &Object {
+        self.typed.get_or_init(|| match kind {
+            Kind::Service => Object::Service(typed(&self.live)),
+            Kind::ConfigMap => Object::ConfigMap(typed(&self.live)),
+            Kind::Secret => Object::Secret(typed(&self.live)),
+            Kind::PodDisruptionBudget => Object::PodDisruptionBudget(typed(&self.live)),
+            Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(typed(&self.live)),
+            Kind::StatefulSet => Object::StatefulSet(typed(&self.live)),
+        })
+    }
 }
 
 /// A node.
@@ -111,7 +142,7 @@ impl World {
 
     /// One object.
     pub fn live(&self, kind: Kind, name: &str) -> Option<&Value> {
-        self.objects.get(&(kind, name.to_owned())).map(|stored| &stored.live)
+        self.objects.get(&(kind, name.to_owned())).map(Stored::live)
     }
 
     /// Names of the objects of one kind.
@@ -141,36 +172,28 @@ impl World {
 
     /// Everything with the labels of one cluster, sorted by name, as an operator lists it.
     pub fn children(&self, application: &str, instance: &str) -> Children {
-        Children {
-            stateful_sets: self.list(Kind::StatefulSet, application, instance),
-            pods: self
-                .pods
-                .values()
-                .filter(|pod| {
-                    let get = |key| pod.metadata.labels.as_ref().and_then(|labels| labels.get(key));
-                    get(label::INSTANCE).map(String::as_str) == Some(instance)
-                })
-                .cloned()
-                .collect(),
-            claims: self.list(Kind::PersistentVolumeClaim, application, instance),
-            config_maps: self.list(Kind::ConfigMap, application, instance),
-            services: self.list(Kind::Service, application, instance),
-            disruption_budgets: self.list(Kind::PodDisruptionBudget, application, instance),
-        }
-    }
-
-    fn list<T: DeserializeOwned>(&self, kind: Kind, application: &str, instance: &str) -> Vec<T> {
         let manager = label::manager(application);
-        let matches = |live: &Value| {
-            let labels = &live["metadata"]["labels"];
-            labels[label::INSTANCE].as_str() == Some(instance)
-                && labels[label::MANAGED_BY].as_str() == Some(&manager)
+        let ours = |labels: Option<&BTreeMap<String, String>>| {
+            let get = |key| labels.and_then(|labels| labels.get(key)).map(String::as_str);
+            get(label::INSTANCE) == Some(instance) && get(label::MANAGED_BY) == Some(manager.as_str())
         };
-        let of_kind = self.objects.range((kind, String::new())..).take_while(|((have, _), _)| *have == kind);
-        of_kind
-            .filter(|(_, stored)| matches(&stored.live))
-            .map(|(_, stored)| typed(&stored.live))
-            .collect()
+        let mut children = Children::default();
+        for ((kind, _), stored) in &self.objects {
+            let object = stored.object(*kind);
+            if !ours(object.metadata().labels.as_ref()) {
+                continue;
+            }
+            match object.clone() {
+                Object::StatefulSet(set) => children.stateful_sets.push(*set),
+                Object::PersistentVolumeClaim(claim) => children.claims.push(*claim),
+                Object::ConfigMap(map) => children.config_maps.push(*map),
+                Object::Service(service) => children.services.push(*service),
+                Object::PodDisruptionBudget(budget) => children.disruption_budgets.push(*budget),
+                Object::Secret(_) => {}
+            }
+        }
+        children.pods = self.pods.values().filter(|pod| ours(pod.metadata.labels.as_ref())).cloned().collect();
+        children
     }
 }
 

@@ -192,6 +192,56 @@ impl Simulation {
         self.fail(&format!("not converged after {most} passes: {:?}", self.unfinished()))
     }
 
+    /// A converged cluster of this specification.
+    pub fn converged(spec: &Value) -> Self {
+        let mut sim = Self::new(spec);
+        sim.converge();
+        sim
+    }
+
+    /// etcd's id of a member.
+    pub fn id(&self, member: &str) -> Option<u64> {
+        let host = format!("//{member}-0.");
+        let members = &self.cluster()?.members;
+        members.iter().find(|(_, entry)| entry.url.contains(&host)).map(|(id, _)| *id)
+    }
+
+    /// Name of the claim that a member's pod mounts.
+    pub fn claim_of(&self, member: &str) -> String {
+        let pod = self.world.pod(&format!("{member}-0")).unwrap();
+        let volumes = pod.spec.as_ref().unwrap().volumes.as_ref().unwrap();
+        volumes.iter().find_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.clone())).unwrap()
+    }
+
+    /// The disk of a member that runs.
+    pub fn disk_of(&self, member: &str) -> String {
+        self.running(member).unwrap().process.disk.clone()
+    }
+
+    /// The node of a member's pod.
+    pub fn node_of(&self, member: &str) -> String {
+        let pod = self.world.pod(&format!("{member}-0")).unwrap();
+        pod.spec.as_ref().unwrap().node_name.clone().unwrap()
+    }
+
+    /// The member that leads.
+    pub fn leader(&self) -> String {
+        let cluster = self.cluster().unwrap();
+        cluster.members[&cluster.leader.unwrap()].name.clone()
+    }
+
+    /// How often an intent was carried out since then.
+    pub fn count(&self, intent: &str) -> usize {
+        self.intents.iter().filter(|have| *have == intent).count()
+    }
+
+    /// The status of a condition, and its reason.
+    pub fn condition(&self, type_: &str) -> (String, String) {
+        let conditions = self.resource.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let condition = conditions.iter().find(|condition| condition.type_ == type_).unwrap();
+        (condition.status.clone(), condition.reason.clone())
+    }
+
     /// Passes, all of them; nothing is expected.
     pub fn run(&mut self, passes: usize) {
         for _ in 0..passes {
@@ -230,6 +280,29 @@ impl Simulation {
             self.trace[from..].join("\n  ")
         )
     }
+}
+
+/// Brings `sim` to its end; on the way, at every write, another one dies before it and must come to the same end.
+pub fn crash_everywhere(mut sim: Simulation) -> Simulation {
+    let mut quiet = 0;
+    for _ in 0..400 {
+        let fork = sim.clone();
+        let before = sim.writes;
+        let pass = sim.pass();
+        for write in 0..sim.writes - before {
+            let mut fork = fork.clone();
+            fork.crash_after = u32::try_from(write).ok();
+            assert_eq!(fork.pass(), Pass::Crashed);
+            fork.tick();
+            fork.converge();
+        }
+        sim.tick();
+        quiet = if pass == Pass::Quiet && sim.unfinished().is_none() { quiet + 1 } else { 0 };
+        if quiet == 4 {
+            return sim;
+        }
+    }
+    sim.fail("not converged")
 }
 
 pub fn environment() -> Environment {

@@ -1,7 +1,7 @@
 //! The watchers: what must hold after every write, and what must hold in the end.
 
 use ballast_core::{
-    bootstrap::{self, Record},
+    bootstrap,
     object::{Kind, ObjectRef},
 };
 use ballast_etcd_core::{APPLICATION, build};
@@ -43,10 +43,9 @@ impl Simulation {
     }
 
     fn started(&self) -> bool {
-        let children = self.world.children(APPLICATION, NAME);
         let uid = self.resource.metadata.uid.clone().unwrap_or_default();
-        let record = bootstrap::find(&children, &uid, NAME).ok().flatten();
-        matches!(record, Some((Record::Started { .. } | Record::Adopted { .. }, ..)))
+        let record = self.world.live(Kind::ConfigMap, &bootstrap::name(NAME, &uid));
+        matches!(record.and_then(|live| live["data"]["state"].as_str()), Some("Started" | "Adopted"))
     }
 
     fn broken(&mut self, why: String) {
