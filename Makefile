@@ -31,7 +31,7 @@ prerequisites:
 lab: prerequisites
 	@cargo build --locked --package ballast-lab --bin lab
 
-demo: prerequisites ## From nothing to an etcd cluster of three that holds a key
+demo: lab ## From nothing to an etcd cluster of three that holds a key
 	@$(E2E) demo $(CLUSTER_ARGUMENT) $(ARGS)
 
 up: lab ## The local three-zone Kubernetes; ARGS="--zones a,b"
@@ -49,7 +49,7 @@ test: prerequisites ## Everything that needs no nodes
 test-full: prerequisites ## The same with many more random cases; takes long
 	@PROPTEST_CASES=$${PROPTEST_CASES:-5000} cargo test --locked --workspace $(ARGS) -- --include-ignored
 
-e2e: prerequisites ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names
+e2e: lab ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names
 	@$(E2E) run $(CLUSTER_ARGUMENT) $(ARGS)
 
 chaos: prerequisites ## Not there yet: random faults for hours

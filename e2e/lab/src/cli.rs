@@ -47,7 +47,10 @@ enum Action {
     #[command(disable_help_flag = true)]
     Exec(Rest),
     /// Build the cluster's programs without starting anything.
-    Tools,
+    Tools {
+        /// Only this family, for instance helm; its folder is printed.
+        family: Option<String>,
+    },
     /// Build the base images and print their names and archives.
     Images,
     /// Import image archives into the nodes.
@@ -177,7 +180,11 @@ fn run(action: Action) -> Result<()> {
             let (program, arguments) = rest.arguments.split_first().context("which program?")?;
             become_program(Lab::attach()?.command(program).args(arguments))
         }
-        Action::Tools => tools::ensure(&[&CLUSTER[..], &[Family::Helm]].concat(), &progress),
+        Action::Tools { family: None } => tools::ensure(&[&CLUSTER[..], &[Family::Helm]].concat(), &progress),
+        Action::Tools { family: Some(name) } => {
+            println!("{}", tools::folder_of(&name, &progress)?.display());
+            Ok(())
+        }
         Action::Images => {
             tools::ensure(&CLUSTER, &progress)?;
             for (name, archive) in progress.during("building images", image::base)? {

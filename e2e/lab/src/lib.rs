@@ -34,4 +34,4 @@ pub use lab::{Lab, client};
 pub use layout::{CONTROL_PLANE, CONTROL_PLANE_ADDRESS, DATA, STATE, audit_log, kubeconfig};
 pub use node::Node;
 pub use progress::Progress;
-pub use tools::Family;
+pub use tools::{Family, folder_of};

@@ -225,6 +225,17 @@ pub(crate) fn ensure(families: &[Family], progress: &Progress) -> Result<()> {
     Ok(())
 }
 
+/// The folder of one family, by its name, built if it is not.
+pub fn folder_of(name: &str, progress: &Progress) -> Result<PathBuf> {
+    let known = [&CLUSTER[..], &[Family::Helm]].concat();
+    let Some(family) = known.iter().find(|family| family.name() == name) else {
+        let names: Vec<_> = known.iter().map(|family| family.name()).collect();
+        bail!("there is no family of tools {name}; there are {}", names.join(", "));
+    };
+    ensure(&[*family], progress)?;
+    family.folder()
+}
+
 /// The folders of all families, for `PATH`.
 pub(crate) fn folders(families: &[Family]) -> Result<Vec<PathBuf>> {
     families.iter().map(|family| family.folder()).collect()

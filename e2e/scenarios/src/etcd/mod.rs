@@ -1,0 +1,66 @@
+//! Scenarios of the etcd operator.
+
+mod change;
+pub(crate) mod cluster;
+mod create;
+mod drift;
+mod identity;
+mod invalid;
+mod node;
+mod replace;
+mod resize;
+mod restart;
+mod roll;
+mod storage;
+mod uninstall;
+mod upgrade;
+mod volume;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api,
+    api::{ListParams, LogParams},
+};
+
+use crate::{environment::Environment, install, scenario, scenario::Scenario};
+
+/// All of them, in the order in which they run.
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    vec![
+        scenario!("create", "three voters in three zones", create::three_zones, gate),
+        scenario!("resize-small", "1 → 3 → 1", resize::small, gate),
+        scenario!("restart-all", "all pods deleted while the operator is away: same ids, same data", restart::all_pods, gate),
+        scenario!("replace-claim", "claim and pod of a member deleted: it is replaced", replace::claim_deleted, gate),
+        scenario!("upgrade", "3.5 → 3.6 under load, one at a time, the leader last", upgrade::rolling, gate),
+        scenario!("bad-image", "an image that cannot be pulled stops at the first member; reverting recovers", change::bad_image, gate),
+        scenario!("invalid", "wrong resources are refused with the field, and nothing changes", invalid::refused),
+        scenario!("resize-large", "1 → 7 → 3 → 5 → 1 → 3, each by one edit", resize::large),
+        scenario!("restart-succeeded", "pods that a node shut down come back with their data", restart::succeeded),
+        scenario!("replace-wiped", "data wiped under a running pod: never started empty, replaced", replace::wiped, needs_lab),
+        scenario!("replace-finalizer", "a claim that cannot go holds up nobody", replace::pinned_claim),
+        scenario!("settings", "a change of settings under load, one at a time, the leader last", change::settings),
+        scenario!("bad-setting", "a setting that etcd cannot start with stops at the first member; reverting recovers", change::bad_setting),
+        scenario!("upgrade-reverted", "a half-done upgrade is reverted; downgrades and jumps are refused", upgrade::reverted),
+        scenario!("namesakes", "the same name in two namespaces", identity::namesakes),
+        scenario!("adopt", "deleted and made again: volumes are reported, then adopted with their data", identity::adopt),
+        scenario!("delete-volumes", "whenDeleted: Delete takes the volumes away", identity::delete_volumes),
+        scenario!("grow", "volumes grow without a restart", storage::grow),
+        scenario!("drift", "owned objects edited or deleted by hand are restored, and nothing rolls", drift::restored),
+        scenario!("uninstall", "without the operator members run on; another version takes over without a restart", uninstall::take_over),
+        scenario!("node-lost", "a node stopped: its member is replaced elsewhere; the node returns, nothing fights", node::lost, needs_lab),
+        scenario!("node-lost-zones", "with one node in each zone: the member is replaced in another zone", node::lost_with_zones, needs_lab),
+    ]
+}
+
+/// The end of the operator's log, for a failed scenario.
+pub(crate) async fn operator_log(environment: &Environment) -> String {
+    let pods: Api<Pod> = Api::namespaced(environment.client.clone(), install::NAMESPACE);
+    let ours = ListParams::default().labels("app.kubernetes.io/name=etcd-operator");
+    let Ok(list) = pods.list(&ours).await else { return String::new() };
+    let mut text = String::new();
+    for pod in list.items.iter().filter_map(|pod| pod.metadata.name.as_deref()) {
+        let params = LogParams { tail_lines: Some(40), ..LogParams::default() };
+        text.push_str(&pods.logs(pod, &params).await.unwrap_or_default());
+    }
+    text
+}

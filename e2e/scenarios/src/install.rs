@@ -1,0 +1,148 @@
+//! Our images and charts: built from this checkout, loaded, installed by the real Helm.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use ballast_lab::{Progress, image, wait};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::Api;
+
+use crate::environment::Environment;
+
+/// Namespace of the operators.
+pub(crate) const NAMESPACE: &str = "ballast-system";
+/// Release and Deployment of the etcd operator.
+pub(crate) const ETCD: &str = "etcd-operator";
+/// Image of the ledger.
+pub(crate) const LEDGER_IMAGE: &str = "docker.io/ballast/ledger:e2e";
+/// A second tag of the operator's image, for taking over.
+pub(crate) const SECOND_TAG: &str = "e2e-second";
+
+/// The checkout.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_owned()
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn cargo(progress: &Progress, what: &str, configure: impl FnOnce(&mut Command)) -> Result<()> {
+    let mut command = Command::new("cargo");
+    command.current_dir(root()).args(["build", "--quiet", "--locked"]);
+    configure(&mut command);
+    progress.during(&format!("building {what}"), || {
+        let status = command.status().context("cannot run cargo")?;
+        if !status.success() {
+            bail!("cargo could not build {what}");
+        }
+        Ok(())
+    })
+}
+
+/// The images of this checkout: the operator under two tags, and the ledger.
+pub(crate) fn build_images(progress: &Progress) -> Result<Vec<PathBuf>> {
+    let triple = "x86_64-unknown-linux-gnu";
+    cargo(progress, "the etcd operator and the ledger", |command| {
+        command.args(["--package", "etcd-operator", "--package", "ballast-ledger"]);
+    })?;
+    let static_target = target().with_file_name("target-static");
+    cargo(progress, "the guard, statically linked", |command| {
+        command.args(["--release", "--package", "ballast-guard", "--target", triple]);
+        command.env("CARGO_TARGET_DIR", &static_target);
+        command.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    })?;
+    let staged = target().join("images");
+    fs::create_dir_all(&staged)?;
+    let strip = |name: &str| -> Result<PathBuf> {
+        let into = staged.join(name);
+        let status = Command::new("strip").arg("-g").arg("-o").arg(&into).arg(target().join("debug").join(name)).status()?;
+        if !status.success() {
+            bail!("strip failed for {name}");
+        }
+        Ok(into)
+    };
+    let operator = strip("etcd-operator")?;
+    let ledger = strip("ledger")?;
+    let guard = static_target.join(triple).join("release/ballast-guard");
+    let version = env!("CARGO_PKG_VERSION");
+    let mut archives = vec![];
+    for tag in [version, SECOND_TAG] {
+        archives.push(pack(&format!("docker.io/ballast/etcd-operator:{tag}"), &[&operator, &guard])?);
+    }
+    archives.push(pack(LEDGER_IMAGE, &[&ledger])?);
+    Ok(archives)
+}
+
+/// An image of these programs in `/usr/local/bin`; the first is its entry point.
+fn pack(name: &str, programs: &[&PathBuf]) -> Result<PathBuf> {
+    let placed: Vec<(PathBuf, String)> = programs
+        .iter()
+        .map(|file| ((*file).clone(), format!("/usr/local/bin/{}", file.file_name().unwrap_or_default().to_string_lossy())))
+        .collect();
+    image::from_binaries(name, placed.first().map(|(_, path)| path.as_str()), "65532", &placed)
+}
+
+/// The real Helm, built if need be.
+pub(crate) fn helm(progress: &Progress) -> Result<PathBuf> {
+    Ok(ballast_lab::folder_of("helm", progress)?.join("helm"))
+}
+
+/// Installs or upgrades the etcd operator with the real chart, and waits until it is available.
+pub(crate) async fn etcd_operator(environment: &Environment, settings: &[&str]) -> Result<()> {
+    let chart = root().join("charts").join(ETCD);
+    let chart = chart.to_str().context("the path of the checkout is not UTF-8")?;
+    let mut arguments = vec!["upgrade", "--install", ETCD, chart, "--namespace", NAMESPACE, "--create-namespace"];
+    for setting in settings {
+        arguments.extend(["--set", setting]);
+    }
+    environment.helm(&arguments)?;
+    await_operator(environment).await
+}
+
+/// Makes sure that the operator of this build runs: a pod that runs an older image of the same tag is replaced.
+pub(crate) async fn fresh_etcd_operator(environment: &Environment) -> Result<()> {
+    let stamp = image_stamp()?;
+    etcd_operator(environment, &[&format!("podAnnotations.e2e/build=b{stamp}")]).await
+}
+
+fn image_stamp() -> Result<String> {
+    let modified = fs::metadata(target().join("images/etcd-operator")).and_then(|data| data.modified());
+    let seconds = modified.map(|time| time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs());
+    Ok(seconds.unwrap_or_default().to_string())
+}
+
+/// Waits until the operator is available and no older pod of it is left.
+pub(crate) async fn await_operator(environment: &Environment) -> Result<()> {
+    let api: Api<Deployment> = Api::namespaced(environment.client.clone(), NAMESPACE);
+    wait::until_in(&environment.client, NAMESPACE, Duration::from_secs(90), "the etcd operator to be available", || async {
+        let deployment = api.get(ETCD).await?;
+        let status = deployment.status.unwrap_or_default();
+        let current = status.observed_generation == deployment.metadata.generation;
+        let updated = status.updated_replicas == Some(1) && status.available_replicas == Some(1) && status.replicas == Some(1);
+        Ok((current && updated).then_some(()))
+    })
+    .await
+}
+
+/// Scales the operator and waits until the pods have followed.
+pub(crate) async fn scale_operator(environment: &Environment, replicas: i32) -> Result<()> {
+    let api: Api<Deployment> = Api::namespaced(environment.client.clone(), NAMESPACE);
+    let patch = kube::api::Patch::Merge(serde_json::json!({"spec": {"replicas": replicas}}));
+    api.patch(ETCD, &kube::api::PatchParams::default(), &patch).await?;
+    if replicas > 0 {
+        return await_operator(environment).await;
+    }
+    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
+    let ours = kube::api::ListParams::default().labels("app.kubernetes.io/name=etcd-operator");
+    wait::until_in(&environment.client, NAMESPACE, Duration::from_secs(60), "the operator's pods to be gone", || async {
+        Ok(pods.list(&ours).await?.items.is_empty().then_some(()))
+    })
+    .await
+}
