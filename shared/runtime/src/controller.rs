@@ -143,7 +143,8 @@ impl<O: Operator> Controller<O> {
             "reconcile",
             controller = O::APPLICATION,
             namespace = key.namespace,
-            name = key.name,
+            // Not `name`: in JSON that is the span's own.
+            resource = key.name,
             generation,
             reconcile_id = self.number,
         );

@@ -41,10 +41,16 @@ pub(crate) fn pending(mut object: Object, live: Option<&Value>) -> Option<Object
     Some(object)
 }
 
-/// `object` with the hash of what is sent.
+/// `object` with the hash of what is sent; the same when it is stamped again.
 pub(crate) fn stamped(mut object: Object) -> Object {
+    let metadata = object.metadata_mut();
+    let uid = metadata.uid.take();
+    let annotations = metadata.annotations.get_or_insert_default();
+    annotations.remove(APPLIED_HASH);
     let hash = hash::json_hash(&object.to_json());
-    object.metadata_mut().annotations.get_or_insert_default().insert(APPLIED_HASH.to_owned(), hash);
+    let metadata = object.metadata_mut();
+    metadata.annotations.get_or_insert_default().insert(APPLIED_HASH.to_owned(), hash);
+    metadata.uid = uid;
     object
 }
 
@@ -113,6 +119,13 @@ mod tests {
         let object = pending(config_map("2"), Some(&live("1"))).unwrap();
         assert_eq!(object.metadata().uid.as_deref(), Some("u1"));
         assert_eq!(pending(config_map("2"), None).unwrap().metadata().uid, None);
+    }
+
+    #[test]
+    fn a_stamp_does_not_change_when_it_is_put_again() {
+        let sent = pending(config_map("2"), Some(&live("1"))).unwrap();
+        assert_eq!(stamped(sent.clone()), sent);
+        assert_ne!(stamped(config_map("1")), stamped(config_map("2")));
     }
 
     #[test]

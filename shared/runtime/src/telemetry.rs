@@ -25,7 +25,9 @@ pub fn init(format: LogFormat, level: &str) {
     let registry = tracing_subscriber::registry().with(filter);
     let terminal = std::io::stderr().is_terminal();
     let result = if format == LogFormat::Json || (format == LogFormat::Auto && !terminal) {
-        registry.with(fmt::layer().json().flatten_event(true).with_writer(std::io::stderr)).try_init()
+        registry
+            .with(fmt::layer().json().flatten_event(true).with_span_list(false).with_writer(std::io::stderr))
+            .try_init()
     } else {
         registry.with(fmt::layer().with_ansi(terminal).with_writer(std::io::stderr)).try_init()
     };

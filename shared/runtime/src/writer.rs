@@ -86,7 +86,7 @@ impl Writer {
     /// Server-side apply, forced. If `object` has a uid, only the object with that uid is touched.
     pub async fn apply(&self, object: &Object) -> Result<(), WriteError> {
         let params = PatchParams::apply(&self.field_manager).force();
-        let patch = Patch::Apply(object.to_json());
+        let patch = Patch::Apply(stamped(object.clone()).to_json());
         let api = self.api(object.kind());
         self.send("apply", object.kind().as_str(), api.patch(object.name(), &params, &patch)).await?;
         Ok(())

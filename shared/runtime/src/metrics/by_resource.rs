@@ -61,11 +61,11 @@ impl Collector for ByResource {
             }
         }
         drop(resources);
-        family(&mut encoder, "ballast_plan_blocked", "Predicates that hold a plan back", &blocked)?;
-        family(&mut encoder, "ballast_unparsable", "Resources that cannot be read", &unparsable)?;
+        family(&mut encoder, "ballast_plan_blocked", "Predicates that hold a plan back.", &blocked)?;
+        family(&mut encoder, "ballast_unparsable", "Resources that cannot be read.", &unparsable)?;
         for (name, series) in gauges {
             let full = format!("{}_cluster_{name}", self.application);
-            family(&mut encoder, &full, &name.replace('_', " "), &series)?;
+            family(&mut encoder, &full, &format!("{}.", name.replace('_', " ")), &series)?;
         }
         Ok(())
     }
