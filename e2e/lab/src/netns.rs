@@ -3,9 +3,12 @@
 use std::fs::File;
 use std::future::Future;
 use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use nix::sched::{CloneFlags, setns};
+
+use crate::wait::{Seen, until_blocking};
 
 /// Moves the calling thread into a named network namespace.
 fn enter_thread(name: &str) -> Result<()> {
@@ -18,11 +21,15 @@ fn enter_thread(name: &str) -> Result<()> {
 
 /// Moves the whole process into a named network namespace. Threads do not follow one another, so there may be only one.
 pub(crate) fn enter_process(name: &str) -> Result<()> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
-    ensure!(
-        threads == 1,
-        "the process has {threads} threads: enter the lab first in main, before any runtime starts"
-    );
+    // A thread that was joined may take a moment to leave the process.
+    until_blocking(Duration::from_secs(5), "all other threads of the process to end", || {
+        let threads = std::fs::read_dir("/proc/self/task")?.count();
+        Ok(if threads == 1 {
+            Seen::Met(())
+        } else {
+            Seen::NotYet(format!("{threads} threads: enter the lab first in main, before any runtime starts"))
+        })
+    })?;
     enter_thread(name)
 }
 
