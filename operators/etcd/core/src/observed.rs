@@ -243,6 +243,14 @@ impl Member {
         self.claims.iter().find(|claim| claim.reference.name == name)
     }
 
+    /// Whether its data is certainly gone: the guard says so, or it does not run and its claim or volume is gone.
+    pub fn lost(&self) -> bool {
+        let pod = self.pod.as_ref();
+        let named = self.stateful_set.as_ref().is_some_and(|set| set.claim.is_some());
+        let gone = named && self.claim().is_none_or(|claim| claim.phase == "Lost");
+        pod.is_some_and(PodView::lost_data) || (gone && !pod.is_some_and(|pod| pod.running))
+    }
+
     /// Zone of its data.
     pub fn zone(&self) -> Option<&str> {
         self.claim().or_else(|| self.claims.iter().find(|claim| !claim.deleting))?.zone.as_deref()

@@ -115,6 +115,7 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
     }
     objects::prune(context, plan);
     let concerns: &[fn(&Context<'_>) -> Next] = &[
+        rollout::without_quorum,
         |context| predicates::list_known(context),
         leftovers::next,
         learner::next,

@@ -31,7 +31,7 @@ pub(crate) fn apply(context: &Context<'_>, started: bool, plan: &mut Plan<Intent
         plan.apply.extend(grown_claim(context, member));
     }
     for member in &context.observed.members {
-        plan.apply.extend(stateful_set(context, member));
+        plan.apply.extend(stateful_set(context, started, member));
     }
 }
 
@@ -50,14 +50,16 @@ fn grown_claim(context: &Context<'_>, member: &Member) -> Option<Object> {
 }
 
 /// The StatefulSet, if it may be applied now: it already has the wanted template, or it is missing and its member exists.
-fn stateful_set(context: &Context<'_>, member: &Member) -> Option<Object> {
+fn stateful_set(context: &Context<'_>, started: bool, member: &Member) -> Option<Object> {
     let ephemeral = matches!(context.desired.storage, Storage::Ephemeral { .. });
     let claim = match &member.stateful_set {
         Some(set) if set.deleting || set.template_hash != context.template_hash => return None,
         Some(set) => set.claim.clone(),
         None => {
-            let exists = member.started() || adopting(context);
             let claim = member.claims.iter().find(|claim| !claim.deleting);
+            // Without etcd's list a volume is proof enough: a member with data starts, and the guard refuses one without.
+            let unlisted = started && context.observed.answers.list.is_none() && claim.is_some_and(|claim| claim.phase == "Bound");
+            let exists = member.started() || adopting(context) || unlisted;
             if !exists || member.pod.is_some() || (!ephemeral && claim.is_none()) {
                 return None;
             }

@@ -94,6 +94,9 @@ pub(crate) fn list_known(context: &Context<'_>) -> Next {
     if context.observed.answers.list.is_some() {
         return Next::Nothing;
     }
+    if let Some(next) = data_lost(context) {
+        return next;
+    }
     let silent: Vec<String> = context
         .observed
         .members
@@ -112,6 +115,25 @@ pub(crate) fn list_known(context: &Context<'_>) -> Next {
             if silent.is_empty() { "the first pod".to_owned() } else { silent.join(", ") }
         ),
     )
+}
+
+/// So many members have lost their data that those left cannot be a quorum: waiting would not help.
+fn data_lost(context: &Context<'_>) -> Option<Next> {
+    let members: Vec<_> = context.observed.members.iter().filter(|member| member.stateful_set.is_some()).collect();
+    let lost: Vec<_> = members.iter().filter(|member| member.lost()).map(|member| member.name.as_str()).collect();
+    if lost.is_empty() || members.len() - lost.len() > members.len() / 2 {
+        return None;
+    }
+    Some(wait(
+        "quorum-without-member",
+        "DataLost",
+        format!(
+            "{} lost the data, and the others of {} members cannot hold a quorum: bring the volumes back, \
+             or delete the EtcdCluster and restore a backup",
+            lost.join(", "),
+            members.len()
+        ),
+    ))
 }
 
 /// Members that the operator did not add are reported and never touched.

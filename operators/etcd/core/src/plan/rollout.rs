@@ -31,6 +31,10 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
             format!("{}; the new template goes no further until it serves; reverting the change always recovers", learner::starting(first)),
         );
     }
+    // A missing member comes first, with the new template: two voters of a cluster of three cannot spare one.
+    if context.observed.voters().count() < context.desired.replicas {
+        return Next::Nothing;
+    }
     if matches!(context.desired.storage, Storage::Ephemeral { .. }) && context.observed.voters().count() <= 2 {
         return wait(
             "data-survives-restart",
@@ -46,6 +50,20 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
         return step;
     }
     update(candidate, "its template is not the wanted one")
+}
+
+/// Without a quorum nothing is rolled out, but a member that certainly does not run gets the wanted template: so mending
+/// or reverting a bad change recovers a cluster that the change brought down.
+pub(crate) fn without_quorum(context: &Context<'_>) -> Next {
+    if context.observed.answers.list.is_some() {
+        return Next::Nothing;
+    }
+    let broken = context.observed.members.iter().find(|member| {
+        let pod = member.pod.as_ref().filter(|pod| pod.deletion_due.is_none() && !pod.running);
+        let stuck = pod.is_some_and(|pod| pod.waiting.is_some() && !pod.lost_data() && !pod.node_lost);
+        stuck && member.stateful_set.is_some() && is_outdated(context, member)
+    });
+    broken.map_or(Next::Nothing, |member| update(member, "it does not run, and its template is not the wanted one"))
 }
 
 fn is_outdated(context: &Context<'_>, member: &Member) -> bool {

@@ -65,7 +65,7 @@ impl Simulation {
 
     fn claim(&mut self, desired: &Desired, observed: &Observed, place: &Place) -> Result<String, Stop> {
         if matches!(desired.storage, Storage::Ephemeral { .. }) {
-            return Ok(String::new());
+            return Ok("ephemeral".to_owned());
         }
         let claim = Object::from(build::claim(desired, place).unwrap());
         let mut claims = observed.members.iter().flat_map(|member| &member.claims);

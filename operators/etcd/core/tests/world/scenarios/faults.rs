@@ -45,7 +45,7 @@ fn all_stateful_sets_deleted_by_hand_come_back_with_their_data() {
 }
 
 #[rstest]
-#[case(Kind::Service, "my-client", "/spec/selector", json!({"a": "b"}))]
+#[case(Kind::Service, "my-client", "/spec/selector", json!({"app.kubernetes.io/instance": "other"}))]
 #[case(Kind::Service, "my-nodes", "/spec/publishNotReadyAddresses", json!(false))]
 #[case(Kind::PodDisruptionBudget, "my", "/spec/minAvailable", json!(0))]
 #[case(Kind::Secret, "my-binding", "/data", json!({}))]

@@ -96,8 +96,8 @@ fn an_unreadable_record_stops_everything() {
 }
 
 /// The seed's data goes before the cluster was recorded as started: nobody is given a second permission.
-#[test]
-fn the_seed_is_bootstrapped_on_one_claim_only() {
+#[rstest]
+fn the_seed_is_bootstrapped_on_one_claim_only(#[values(true, false)] recorded: bool) {
     let mut sim = Simulation::new(&spec(3));
     while sim.running("my-0").is_none() {
         sim.pass();
@@ -106,6 +106,9 @@ fn the_seed_is_bootstrapped_on_one_claim_only() {
     let claim = sim.claim_of("my-0");
     sim.world.delete_by_hand(Kind::PersistentVolumeClaim, &claim);
     sim.world.delete_pod_by_hand("my-0-0");
+    if !recorded {
+        sim.tick();
+    }
     sim.run(60);
     assert!(sim.etcd.running.is_empty());
     assert!(sim.blocked.iter().any(|(_, reason)| reason == "DataLost"), "{:?}", sim.blocked);
