@@ -136,7 +136,7 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
     }
     let version = resolve_version(&spec.version, &mut invalid);
     let storage = resolve_storage(&spec.storage, &mut invalid);
-    let settings = version.as_ref().map(|version| resolve_settings(spec, Minor::from(version), &mut invalid));
+    let settings = resolve_settings(spec, settings_minor(version.as_ref()), &mut invalid);
     let restart_after = resolve_duration("spec.repair.restartAfter", spec.repair.restart_after.as_deref(), 300, &mut invalid);
     let replace_after = resolve_duration("spec.repair.replaceAfter", spec.repair.replace_after.as_deref(), 900, &mut invalid);
     let overlay = resolve_overlay(spec.pod.template.as_ref(), &mut invalid);
@@ -150,7 +150,7 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
         .and_then(|template| template.pointer("/spec/terminationGracePeriodSeconds"))
         .and_then(Value::as_i64)
         .unwrap_or(30);
-    let (Some(version), Some(settings), true) = (version, settings, invalid.is_empty()) else {
+    let (Some(version), true) = (version, invalid.is_empty()) else {
         return Err(invalid);
     };
     let repository = spec.image.clone().unwrap_or_else(|| "gcr.io/etcd-development/etcd".to_owned());
@@ -289,6 +289,12 @@ fn resolve_skips(text: Option<&String>, invalid: &mut Vec<Invalid>) -> Vec<(Stri
         }
     }
     skips
+}
+
+/// The minor version whose keys are allowed. A version that is not supported is reported as such, not as unknown keys.
+fn settings_minor(version: Option<&Version>) -> Minor {
+    let newest = versions::SUPPORTED.last().map_or(Minor { major: 3, minor: 6 }, |row| row.minor);
+    version.and_then(versions::row).map_or(newest, |row| row.minor)
 }
 
 fn resolve_settings(spec: &crate::api::EtcdClusterSpec, minor: Minor, invalid: &mut Vec<Invalid>) -> Vec<(String, Value)> {

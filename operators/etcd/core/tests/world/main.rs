@@ -7,9 +7,11 @@
 //! | [`operator`], [`act`] | a pass as the runtime and the operator's `act` make it, with a crash switch |
 //! | [`watch`] | the invariants |
 //! | [`scenarios`] | what must happen when things change and break |
+//! | [`convergence`] | the same with random edits, faults, crashes and stale looks |
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod act;
+mod convergence;
 mod etcd;
 mod membership;
 mod operator;
