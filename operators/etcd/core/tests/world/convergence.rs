@@ -178,13 +178,11 @@ enum Mend {
     Nothing,
 }
 
+/// Few by default; `PROPTEST_CASES` raises it.
 fn cases() -> ProptestConfig {
-    let mut config = ProptestConfig { failure_persistence: None, max_shrink_iters: 400, ..ProptestConfig::default() };
-    // PROPTEST_CASES raises it.
-    if config.cases == ProptestConfig { cases: 256, ..ProptestConfig::default() }.cases {
-        config.cases = 24;
-    }
-    config
+    const DEFAULT: u32 = 256;
+    let config = ProptestConfig { failure_persistence: None, max_shrink_iters: 400, ..ProptestConfig::default() };
+    if config.cases == DEFAULT { ProptestConfig { cases: 24, ..config } } else { config }
 }
 
 proptest! {
