@@ -5,7 +5,7 @@
 //! | [`etcd`], [`membership`], [`probe`] | a model of etcd, of its member list, and of what it answers |
 //! | [`simulation`] | the world, etcd and one resource together; time, users, clients |
 //! | [`operator`], [`act`] | a pass as the runtime and the operator's `act` make it, with a crash switch |
-//! | [`watch`] | the invariants |
+//! | [`watch`], [`watchers`] | the invariants, and that each of them can fail |
 //! | [`scenarios`] | what must happen when things change and break |
 //! | [`convergence`] | the same with random edits, faults, crashes and stale looks |
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
@@ -19,3 +19,4 @@ mod probe;
 mod scenarios;
 mod simulation;
 mod watch;
+mod watchers;
