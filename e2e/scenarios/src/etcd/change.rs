@@ -65,7 +65,7 @@ async fn stops_at_first(context: &Context<'_>, change: Value, revert: Value) -> 
     // Another member's pod is killed meanwhile: it comes back as it was, on the old template and settings.
     let victim = before.keys().find(|name| !changed.contains(name)).context("no other pod")?.clone();
     let old = cluster.pods().get(&victim).await?;
-    cluster.kill(victim.trim_end_matches("-0")).await?;
+    cluster.kill(victim.strip_suffix("-0").unwrap_or(&victim)).await?;
     let back = wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, &format!("{victim} to be back"), || async {
         let pod = cluster.pods().get_opt(&victim).await?;
         Ok(pod.filter(|pod| pod.metadata.uid != old.metadata.uid && is_ready(pod)))

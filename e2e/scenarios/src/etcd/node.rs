@@ -48,7 +48,7 @@ async fn node_lost(context: &Context<'_>, more: &Value, with_zones: bool) -> Res
         }
     }
     let (pod, node) = chosen.context("every node has the ledger or the operator")?;
-    let member = pod.trim_end_matches("-0").to_owned();
+    let member = pod.strip_suffix("-0").unwrap_or(&pod).to_owned();
     let ids = cluster.ids().await?;
     let zone = cluster.member(&member).await?.zone;
     println!("      stopping {node}, which has {member}");

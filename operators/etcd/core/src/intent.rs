@@ -37,8 +37,6 @@ pub enum Intent {
     AddMember {
         /// Its ordinal.
         ordinal: u32,
-        /// Its claim; `None` with ephemeral storage.
-        claim: Option<String>,
         /// Its zone.
         zone: Option<String>,
         /// Why.

@@ -161,8 +161,6 @@ pub struct ClaimView {
     pub cluster_uid: String,
     /// Member for which it was made.
     pub member: String,
-    /// Number in its name; see [`build::claim_name`].
-    pub number: u32,
     /// Size asked for.
     pub requested: Option<String>,
     /// StorageClass.
@@ -485,7 +483,6 @@ fn ticket_view(map: &ConfigMap) -> Option<TicketView> {
 
 fn claim_view(claim: &PersistentVolumeClaim) -> Option<ClaimView> {
     let labels = claim.metadata.labels.as_ref()?;
-    let name = claim.metadata.name.clone()?;
     let spec = claim.spec.as_ref();
     Some(ClaimView {
         reference: reference(ballast_core::object::Kind::PersistentVolumeClaim, &claim.metadata)?,
@@ -495,7 +492,6 @@ fn claim_view(claim: &PersistentVolumeClaim) -> Option<ClaimView> {
         zone: labels.get(label::ZONE).cloned(),
         cluster_uid: labels.get(label::CLUSTER_UID).cloned().unwrap_or_default(),
         member: labels.get(label::MEMBER).cloned()?,
-        number: name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or_default(),
         requested: spec
             .and_then(|spec| spec.resources.as_ref()?.requests.as_ref()?.get("storage").map(|size| size.0.clone())),
         class: spec.and_then(|spec| spec.storage_class_name.clone()),

@@ -69,7 +69,7 @@ fn seen(desired: &Desired, states: [State; 3], previous: Option<&EtcdClusterStat
         let id = 0x10 + u64::from(ordinal);
         let place = build::Place {
             ordinal,
-            claim: Some(build::claim_name(desired, &name, 0)),
+            claim: Some(build::claim_name(desired, &name, None)),
             zone: Some(["a", "b", "c"][ordinal as usize].to_owned()),
             adopted_from: None,
         };

@@ -36,11 +36,11 @@ pub fn ticket_name(member: &str) -> String {
     format!("{member}-ticket")
 }
 
-/// Name of a member's claim: never used twice, since it carries the cluster's uid and a number that only grows while
-/// anything of the member exists.
-pub fn claim_name(desired: &Desired, member: &str, number: u32) -> String {
+/// Name of a member's claim: never used twice, since it carries the cluster's uid and the member's id, which etcd makes
+/// anew for every member that is added. The first member has no id when its claim is made: `None`.
+pub fn claim_name(desired: &Desired, member: &str, id: Option<u64>) -> String {
     let uid: String = desired.cluster.labels.uid.chars().take(8).collect();
-    format!("data-{member}-{uid}-{number}")
+    id.map_or_else(|| format!("data-{member}-{uid}"), |id| format!("data-{member}-{uid}-{id:x}"))
 }
 
 /// The headless Service under which members find each other.
@@ -243,7 +243,7 @@ pub fn everything(desired: &Desired) -> Vec<ballast_core::object::Object> {
         .take(desired.replicas)
         .map(|ordinal| Place {
             ordinal,
-            claim: Some(claim_name(desired, &desired.member(ordinal), 0)),
+            claim: Some(claim_name(desired, &desired.member(ordinal), (ordinal > 0).then(|| u64::from(ordinal)))),
             zone: (!desired.zones.is_empty()).then(|| desired.zones[ordinal as usize % desired.zones.len()].clone()),
             adopted_from: None,
         })

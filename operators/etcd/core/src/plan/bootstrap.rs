@@ -43,7 +43,7 @@ pub(crate) fn begin(context: &Context<'_>) -> Next {
 }
 
 fn claim_name(context: &Context<'_>, member: &str) -> Option<String> {
-    matches!(context.desired.storage, Storage::Volume { .. }).then(|| build::claim_name(context.desired, member, 0))
+    matches!(context.desired.storage, Storage::Volume { .. }).then(|| build::claim_name(context.desired, member, None))
 }
 
 /// A record, but the cluster has not started yet.

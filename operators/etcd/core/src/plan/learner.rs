@@ -1,8 +1,7 @@
 //! A learner on its way: claim, ticket, StatefulSet; started; ticket gone; promoted. Or removed again after its deadline.
 
-use super::{Context, Next, wait};
+use super::{Context, Next, busy, wait};
 use crate::{
-    build,
     intent::Intent,
     observed::{Member, PodView},
     validate::Storage,
@@ -34,7 +33,9 @@ fn of_learner(context: &Context<'_>, member: &Member) -> Next {
     let Some(set) = &member.stateful_set else {
         if member.started() {
             // Started, yet without a StatefulSet: somebody deleted it. It is applied again if its claim is there.
-            return if member.claims.iter().any(|claim| !claim.deleting) { Next::Busy } else { remove("it is a learner and lost its volume".to_owned()) };
+            return if member.claims.iter().any(|claim| !claim.deleting) {
+                busy("stateful-set-exists", "LearnerStarting", format!("the StatefulSet of {} is being made again", member.name))
+            } else { remove("it is a learner and lost its volume".to_owned()) };
         }
         return Next::Do(continue_adding(context, member));
     };
@@ -57,7 +58,7 @@ fn of_learner(context: &Context<'_>, member: &Member) -> Next {
         return wait("learner-starts", "LearnerStarting", starting(member));
     }
     if member.ticket.is_some() || !member.started() {
-        return Next::Busy;
+        return busy("learner-starts", "LearnerStarting", starting(member));
     }
     Next::Do(Intent::Promote { member: member.name.clone(), id: listed.id })
 }
@@ -87,21 +88,6 @@ pub(crate) fn starting(member: &Member) -> String {
 }
 
 fn continue_adding(context: &Context<'_>, member: &Member) -> Intent {
-    let claim = match context.desired.storage {
-        Storage::Ephemeral { .. } => None,
-        Storage::Volume { .. } => Some(
-            member
-                .claims
-                .iter()
-                .find(|claim| !claim.deleting)
-                .map_or_else(|| new_claim(context, member), |claim| claim.reference.name.clone()),
-        ),
-    };
     let zone = member.zone().map(str::to_owned).or_else(|| super::resize::zone_for(context));
-    Intent::AddMember { ordinal: member.ordinal, claim, zone, why: "continuing what was begun".to_owned() }
-}
-
-fn new_claim(context: &Context<'_>, member: &Member) -> String {
-    let number = member.claims.iter().map(|claim| claim.number + 1).max().unwrap_or(0);
-    build::claim_name(context.desired, &member.name, number)
+    Intent::AddMember { ordinal: member.ordinal, zone, why: "continuing what was begun".to_owned() }
 }

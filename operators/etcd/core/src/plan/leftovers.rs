@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Context, Next};
+use super::{Context, Next, busy};
 use crate::{intent::Intent, observed::{AlarmKind, Member}};
 
 /// A removed member's pod that has outlived its time to stop by this long is on a node that does not answer.
@@ -16,21 +16,21 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
             return Next::Do(Intent::DisarmAlarm { id: *id });
         }
     }
-    let mut busy = false;
+    let mut waiting = vec![];
     for member in context.observed.members.iter().filter(|member| member.listed.is_none() && !member.gone()) {
         match of_member(context, member) {
             Next::Nothing => {}
-            Next::Busy => busy = true,
+            Next::Busy(blocked) => waiting.push(blocked),
             next => return next,
         }
     }
-    if busy { Next::Busy } else { Next::Nothing }
+    waiting.into_iter().next().map_or(Next::Nothing, Next::Busy)
 }
 
 fn of_member(context: &Context<'_>, member: &Member) -> Next {
     let clean = |object: &ballast_core::object::ObjectRef| Next::Do(Intent::CleanUp { member: member.name.clone(), object: object.clone() });
     if let Some(set) = &member.stateful_set {
-        return if set.deleting { Next::Busy } else { clean(&set.reference) };
+        return if set.deleting { going(member, "its StatefulSet") } else { clean(&set.reference) };
     }
     if let Some(ticket) = &member.ticket {
         return clean(&ticket.reference);
@@ -40,11 +40,15 @@ fn of_member(context: &Context<'_>, member: &Member) -> Next {
         return if context.passed(pod.deletion_due, FORCE_AFTER) {
             Next::Do(Intent::ForceDeletePod { member: member.name.clone(), pod: pod.uid.clone() })
         } else {
-            Next::Busy
+            going(member, "its pod")
         };
     }
     match member.claims.iter().find(|claim| !claim.deleting) {
         Some(claim) => clean(&claim.reference),
         None => Next::Nothing,
     }
+}
+
+fn going(member: &Member, what: &str) -> Next {
+    busy("leftovers-gone", "CleaningUp", format!("{} is out of etcd's member list: waiting for {what} to go", member.name))
 }

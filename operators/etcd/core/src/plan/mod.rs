@@ -28,8 +28,8 @@ pub(crate) enum Next {
     Do(Intent),
     /// Nothing else may be done before this holds.
     Wait(Vec<Blocked>),
-    /// Something is under way: look again soon, and do nothing else.
-    Busy,
+    /// Something is under way that ends soon by itself: nothing else is done, and it is looked at again in a second.
+    Busy(Blocked),
 }
 
 /// Everything that concerns look at.
@@ -72,7 +72,10 @@ pub fn plan(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan<Inte
             plan.blocked.extend(blocked);
             plan.requeue(Duration::from_secs(3));
         }
-        Next::Busy => plan.requeue(Duration::from_secs(1)),
+        Next::Busy(blocked) => {
+            plan.blocked.push(blocked);
+            plan.requeue(Duration::from_secs(1));
+        }
         Next::Nothing => {}
     }
     plan
@@ -162,6 +165,10 @@ fn version_refused(context: &Context<'_>) -> Option<Blocked> {
 /// How long a zone that could not take a member is avoided.
 pub fn suspect_for() -> jiff::SignedDuration {
     resize::SUSPECT_FOR
+}
+
+pub(crate) fn busy(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Next {
+    Next::Busy(Blocked::new(predicate, reason, message))
 }
 
 pub(crate) fn wait(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Next {

@@ -56,8 +56,10 @@ fn quorum_without(disruption: &Disruption<'_>) -> Result<(), String> {
 
 fn others_serve<'a>() -> Predicate<Disruption<'a>> {
     let check = |disruption: &Disruption<'_>| {
-        let silent: Vec<_> = disruption.others().filter(|other| !other.serves()).map(|other| other.name.as_str()).collect();
-        if silent.is_empty() { Ok(()) } else { Err(format!("{} must serve a linearizable read first", silent.join(", "))) }
+        // Clients reach only Ready pods: what etcd says is not enough.
+        let ready = |other: &Member| other.serves() && other.pod.as_ref().is_some_and(|pod| pod.ready && pod.deletion_due.is_none());
+        let silent: Vec<_> = disruption.others().filter(|other| !ready(other)).map(|other| other.name.as_str()).collect();
+        if silent.is_empty() { Ok(()) } else { Err(format!("{} must serve a linearizable read and be Ready first", silent.join(", "))) }
     };
     Predicate { name: "other-voters-serve", reason: "MemberNotServing", skippable: true, check }
 }

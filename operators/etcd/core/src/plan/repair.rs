@@ -24,7 +24,7 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
         let Some(ailment) = ailment(context, member) else { continue };
         match treat(context, member, ailment) {
             Next::Wait(blocked) => waiting.extend(blocked),
-            Next::Nothing | Next::Busy => {}
+            Next::Nothing | Next::Busy(_) => {}
             next @ Next::Do(_) => return next,
         }
     }

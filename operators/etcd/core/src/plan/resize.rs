@@ -6,7 +6,7 @@ use ballast_core::zone;
 use jiff::SignedDuration;
 
 use super::{Context, Next, predicates, wait};
-use crate::{build, intent::Intent, observed::Member, validate::Storage};
+use crate::{intent::Intent, observed::Member};
 
 /// How long a zone that could not take a member is avoided.
 pub(crate) const SUSPECT_FOR: SignedDuration = SignedDuration::from_hours(1);
@@ -29,15 +29,8 @@ fn grow(context: &Context<'_>, voters: usize) -> Next {
     let ordinal = (0_u32..)
         .find(|ordinal| context.observed.members.iter().find(|member| member.ordinal == *ordinal).is_none_or(Member::gone))
         .unwrap_or_default();
-    let member = context.desired.member(ordinal);
-    let claim = matches!(context.desired.storage, Storage::Volume { .. }).then(|| {
-        let taken = context.observed.members.iter().find(|have| have.ordinal == ordinal);
-        let number = taken.and_then(|have| have.claims.iter().map(|claim| claim.number + 1).max()).unwrap_or(0);
-        build::claim_name(context.desired, &member, number)
-    });
     Next::Do(Intent::AddMember {
         ordinal,
-        claim,
         zone: zone_for(context),
         why: format!("{voters} of {} members", context.desired.replicas),
     })

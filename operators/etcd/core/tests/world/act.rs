@@ -28,9 +28,7 @@ impl Simulation {
             Intent::Adopt { from, claims } => self.adopt(desired, observed, from, claims),
             Intent::ConfirmStarted { cluster_id } => self.confirm_started(desired, observed, *cluster_id),
             Intent::RevokeTicket { ticket, .. } => self.delete(ticket),
-            Intent::AddMember { ordinal, claim, zone, .. } => {
-                self.add(desired, observed, &place(*ordinal, claim.as_ref(), zone.as_ref()))
-            }
+            Intent::AddMember { ordinal, zone, .. } => self.add(desired, observed, place(*ordinal, None, zone.as_ref())),
             Intent::Promote { member, id } => {
                 let to = voter(observed, None)?;
                 self.request(format!("promote {member}"), |sim| {
@@ -76,7 +74,7 @@ impl Simulation {
         }
     }
 
-    fn add(&mut self, desired: &Desired, observed: &Observed, place: &Place) -> Result<(), Stop> {
+    fn add(&mut self, desired: &Desired, observed: &Observed, mut place: Place) -> Result<(), Stop> {
         let name = desired.member(place.ordinal);
         let url = peer_url(&desired.cluster.host(&name));
         let member = observed.members.iter().find(|member| member.ordinal == place.ordinal);
@@ -87,6 +85,11 @@ impl Simulation {
                 self.request(format!("add {name}"), |sim| sim.etcd.member_add(to, &url).map_err(from_etcd))?
             }
         };
+        let id = list.iter().find(|listed| listed.peer_urls.contains(&url)).unwrap().id;
+        if matches!(desired.storage, Storage::Volume { .. }) {
+            place.claim = Some(build::claim_name(desired, &name, Some(id)));
+        }
+        let place = &place;
         let claim_uid = self.claim(desired, observed, place)?;
         if member.is_none_or(|member| member.ticket.is_none()) {
             let append = build::initial_cluster(&entries(&list, &name, &url), "existing");

@@ -10,7 +10,7 @@ use ballast_etcd_core::{
     build::{self, Place},
     observed::{Listed, Observed},
     peer_url,
-    validate::Desired,
+    validate::{Desired, Storage},
 };
 use ballast_runtime::{
     operator::ActError,
@@ -19,7 +19,7 @@ use ballast_runtime::{
 
 use super::{ensure_claim, from_etcd, voter};
 
-pub(super) async fn add(writer: &Writer, desired: &Desired, observed: &Observed, place: &Place) -> Result<(), ActError> {
+pub(super) async fn add(writer: &Writer, desired: &Desired, observed: &Observed, mut place: Place) -> Result<(), ActError> {
     let name = desired.member(place.ordinal);
     let url = peer_url(&desired.cluster.host(&name));
     let member = observed.members.iter().find(|member| member.ordinal == place.ordinal);
@@ -31,6 +31,13 @@ pub(super) async fn add(writer: &Writer, desired: &Desired, observed: &Observed,
             etcd.add_learner(&url).await.map_err(from_etcd)?
         }
     };
+    let Some(id) = list.iter().find(|listed| listed.peer_urls.contains(&url)).map(|listed| listed.id) else {
+        return Err(ActError::Waiting(format!("{name} is not in etcd's list yet")));
+    };
+    if matches!(desired.storage, Storage::Volume { .. }) {
+        place.claim = Some(build::claim_name(desired, &name, Some(id)));
+    }
+    let place = &place;
     let claim_uid = ensure_claim(writer, desired, observed, place).await?;
     if member.is_none_or(|member| member.ticket.is_none()) {
         let append = build::initial_cluster(&entries(&list, &name, &url), "existing");

@@ -34,9 +34,7 @@ pub async fn act(writer: &Writer, desired: &Desired, observed: &Observed, intent
         Intent::Adopt { from, claims } => record::adopt(writer, desired, observed, from, claims).await,
         Intent::ConfirmStarted { cluster_id } => record::confirm_started(writer, desired, observed, *cluster_id).await,
         Intent::RevokeTicket { ticket, .. } => Ok(writer.delete(ticket).await?),
-        Intent::AddMember { ordinal, claim, zone, .. } => {
-            join::add(writer, desired, observed, &place(*ordinal, claim.as_ref(), zone.as_ref())).await
-        }
+        Intent::AddMember { ordinal, zone, .. } => join::add(writer, desired, observed, place(*ordinal, None, zone.as_ref())).await,
         Intent::Promote { id, .. } => {
             let mut etcd = voter(observed, None).await?;
             writer.permit().map_err(WriteError::from)?;
