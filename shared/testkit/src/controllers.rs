@@ -64,6 +64,7 @@ impl World {
     }
 
     fn make_pods(&mut self) {
+        self.take_orphans();
         let sets: Vec<Object> = self
             .objects
             .iter()
@@ -82,6 +83,18 @@ impl World {
         }
     }
 
+    /// A StatefulSet takes a pod of its name that nobody owns.
+    fn take_orphans(&mut self) {
+        for (name, pod) in &mut self.pods {
+            if pod.metadata.owner_references.is_none()
+                && let Some(stored) = self.objects.get(&(Kind::StatefulSet, name.strip_suffix("-0").unwrap_or(name).to_owned()))
+                && let Object::StatefulSet(set) = stored.object(Kind::StatefulSet)
+            {
+                pod.metadata.owner_references = Some(vec![owner(set)]);
+            }
+        }
+    }
+
     /// Whether a StatefulSet has its pod; one that has ended does not count.
     fn has_pod(&self, set: &str) -> bool {
         self.pods.get(&format!("{set}-0")).is_some_and(|pod| {
@@ -93,14 +106,6 @@ impl World {
     fn new_pod(&mut self, name: &str, set: &StatefulSet) -> Pod {
         let template = set.spec.as_ref().map(|spec| spec.template.clone()).unwrap_or_default();
         let metadata = template.metadata.unwrap_or_default();
-        let owner = OwnerReference {
-            api_version: "apps/v1".to_owned(),
-            kind: "StatefulSet".to_owned(),
-            name: set.metadata.name.clone().unwrap_or_default(),
-            uid: set.metadata.uid.clone().unwrap_or_default(),
-            controller: Some(true),
-            block_owner_deletion: Some(true),
-        };
         Pod {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
@@ -108,7 +113,7 @@ impl World {
                 creation_timestamp: Some(time(self.now)),
                 labels: metadata.labels,
                 annotations: metadata.annotations,
-                owner_references: Some(vec![owner]),
+                owner_references: Some(vec![owner(set)]),
                 ..ObjectMeta::default()
             },
             spec: template.spec,
@@ -142,6 +147,17 @@ impl World {
         let pods: Vec<String> = self.pods.values().filter_map(|pod| pod.metadata.uid.clone()).collect();
         self.disks.retain(|disk, _| !disk.starts_with("pod-uid-") || pods.contains(disk));
         self.local.retain(|pod, _| pods.contains(pod));
+    }
+}
+
+fn owner(set: &StatefulSet) -> OwnerReference {
+    OwnerReference {
+        api_version: "apps/v1".to_owned(),
+        kind: "StatefulSet".to_owned(),
+        name: set.metadata.name.clone().unwrap_or_default(),
+        uid: set.metadata.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
     }
 }
 

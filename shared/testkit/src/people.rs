@@ -22,6 +22,14 @@ impl World {
         }
     }
 
+    /// Deletes a StatefulSet and leaves its pod.
+    pub fn orphan(&mut self, set: &str) {
+        if let Some(pod) = self.pods.get_mut(&format!("{set}-0")) {
+            pod.metadata.owner_references = None;
+        }
+        self.delete_by_hand(Kind::StatefulSet, set);
+    }
+
     /// Edits an object past everybody.
     pub fn edit(&mut self, kind: Kind, name: &str, pointer: &str, value: &serde_json::Value) {
         let version = self.next().to_string();

@@ -60,7 +60,7 @@ fn stateful_set(context: &Context<'_>, started: bool, member: &Member) -> Option
             // Without etcd's list a volume is proof enough: a member with data starts, and the guard refuses one without.
             let unlisted = started && context.observed.answers.list.is_none() && claim.is_some_and(|claim| claim.phase == "Bound");
             let exists = member.started() || adopting(context) || unlisted;
-            if !exists || member.pod.is_some() || (!ephemeral && claim.is_none()) {
+            if !exists || member.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some()) || (!ephemeral && claim.is_none()) {
                 return None;
             }
             claim.map(|claim| claim.reference.name.clone())

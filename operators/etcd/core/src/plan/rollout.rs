@@ -67,9 +67,10 @@ pub(crate) fn without_quorum(context: &Context<'_>) -> Next {
 }
 
 fn is_outdated(context: &Context<'_>, member: &Member) -> bool {
-    let set = member.stateful_set.as_ref().is_some_and(|set| set.template_hash != context.template_hash);
+    // Without a StatefulSet there is nothing to update: it is made again first, on the claim that is there.
+    let Some(set) = &member.stateful_set else { return false };
     let pod = member.pod.as_ref().is_some_and(|pod| pod.template_hash != context.template_hash);
-    set || pod
+    set.template_hash != context.template_hash || pod
 }
 
 fn update(member: &Member, why: &str) -> Next {

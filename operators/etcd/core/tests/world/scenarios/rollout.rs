@@ -222,3 +222,24 @@ fn growing_and_changing_at_once_never_loses_the_quorum() {
     sim.edit(&json!({"replicas": 3, "etcd": {"snapshotCount": 20000}}));
     sim.converge();
 }
+
+/// Its StatefulSet comes back on the claim that it had, not on none.
+#[rstest]
+fn a_stateful_set_deleted_during_a_rollout_comes_back_with_its_data(#[values(1, 3)] replicas: i32) {
+    let mut sim = Simulation::converged(&spec(replicas));
+    let list = sim.cluster().unwrap().members.clone();
+    sim.edit(&json!({"etcd": {"snapshotCount": 20000}}));
+    sim.world.delete_by_hand(ballast_core::object::Kind::StatefulSet, "my-0");
+    sim.converge();
+    assert_eq!(sim.cluster().unwrap().members, list);
+}
+
+/// `kubectl delete --cascade=orphan`: the pod runs on, and gets a StatefulSet again.
+#[test]
+fn an_orphaned_pod_is_taken_back() {
+    let mut sim = Simulation::converged(&spec(3));
+    let pods: Vec<String> = sim.etcd.running.keys().cloned().collect();
+    sim.world.orphan("my-1");
+    sim.converge();
+    assert_eq!(sim.etcd.running.keys().cloned().collect::<Vec<_>>(), pods);
+}
