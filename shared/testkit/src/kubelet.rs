@@ -97,7 +97,7 @@ impl World {
         let main = main_container(pod).map(|container| container.name.clone()).unwrap_or_default();
         let before = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref()?.first().cloned());
         if let Some(pod) = self.pods.get_mut(name) {
-            pod.status = Some(status(&main, address, &stage, ready, before.as_ref()));
+            pod.status = Some(reported(&main, address, &stage, ready, before.as_ref()));
         }
     }
 
@@ -238,12 +238,12 @@ fn condition(type_: &str, holds: bool, reason: Option<&str>) -> PodCondition {
     }
 }
 
-fn status(main: &str, address: String, stage: &Stage, ready: bool, before: Option<&ContainerStatus>) -> PodStatus {
+fn reported(main: &str, address: String, stage: &Stage, ready: bool, before: Option<&ContainerStatus>) -> PodStatus {
     let waiting = |reason: &str| ContainerState {
         waiting: Some(ContainerStateWaiting { reason: Some(reason.to_owned()), message: None }),
         ..ContainerState::default()
     };
-    let (state, last_state) = match stage {
+    let (current, last_state) = match stage {
         Stage::Running => {
             let running = ContainerStateRunning::default();
             let last = before.and_then(|before| before.last_state.clone());
@@ -267,7 +267,7 @@ fn status(main: &str, address: String, stage: &Stage, ready: bool, before: Optio
         container_statuses: Some(vec![ContainerStatus {
             name: main.to_owned(),
             ready,
-            state: Some(state),
+            state: Some(current),
             last_state,
             ..ContainerStatus::default()
         }]),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     controllers::{claim_of, scheduled},
-    world::{Disk, World},
+    world::World,
 };
 
 const ZONE_KEY: &str = "topology.kubernetes.io/zone";
@@ -87,7 +87,7 @@ impl World {
             }),
         };
         if let Some(disk) = disk {
-            let disk = self.disks.entry(disk).or_insert_with(Disk::default);
+            let disk = self.disks.entry(disk).or_default();
             disk.node.get_or_insert_with(|| node.to_owned());
         }
     }

@@ -156,7 +156,7 @@ impl World {
         }
         let own = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(30);
         let due = self.now + jiff::SignedDuration::from_secs(grace.unwrap_or(own));
-        let have = pod.metadata.deletion_timestamp.get_or_insert(time(due));
+        let have = pod.metadata.deletion_timestamp.get_or_insert_with(|| time(due));
         if have.0 > due {
             *have = time(due);
         }

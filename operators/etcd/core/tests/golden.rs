@@ -32,7 +32,8 @@ fn desired(sample: &str) -> Desired {
 }
 
 fn yaml(objects: &[Object]) -> String {
-    objects.iter().map(|object| format!("---\n{}", serde_yaml::to_string(&object.to_json()).unwrap())).collect()
+    let documents = objects.iter().map(|object| serde_yaml::to_string(&object.to_json()).unwrap());
+    documents.flat_map(|document| ["---\n".to_owned(), document]).collect()
 }
 
 #[rstest]

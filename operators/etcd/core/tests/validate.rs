@@ -17,7 +17,7 @@ fn environment() -> Environment {
 
 /// A resource with this specification; lines of the metadata that it should have besides its name.
 fn resource(name: &str, metadata: &str, spec: &str) -> EtcdCluster {
-    let indent = |text: &str| text.lines().map(|line| format!("  {line}\n")).collect::<String>();
+    let indent = |text: &str| text.lines().flat_map(|line| ["  ", line, "\n"]).collect::<String>();
     let text = format!(
         "apiVersion: etcd.ballast.dev/v1alpha1\nkind: EtcdCluster\nmetadata:\n  name: {name}\n  namespace: ns\n  uid: u1\n{}spec:\n{}",
         indent(metadata),

@@ -9,6 +9,8 @@
 //! | [`scenarios`] | what must happen when things change and break |
 //! | [`convergence`] | the same with random edits, faults, crashes and stale looks |
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+// A model is written to read like what it models.
+#![allow(clippy::needless_pass_by_value, clippy::single_match_else)]
 
 mod act;
 mod convergence;

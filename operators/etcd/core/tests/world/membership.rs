@@ -36,7 +36,7 @@ impl Etcd {
         if !self.alive(to.cluster, to.id) {
             return Err("connection refused".to_owned());
         }
-        if !self.has_quorum(cluster) { Err("request timed out".to_owned()) } else { Ok(()) }
+        if self.has_quorum(cluster) { Ok(()) } else { Err("request timed out".to_owned()) }
     }
 
     pub fn member_add(&mut self, to: Endpoint, url: &str) -> Result<Vec<Listed>, String> {

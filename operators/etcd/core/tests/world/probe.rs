@@ -40,14 +40,13 @@ impl Etcd {
                 None => Probe::Silent("deadline exceeded".to_owned()),
                 Some(running) => {
                     let answer = self.answer(running);
-                    match recorded.filter(|expected| *expected != answer.cluster_id) {
-                        Some(expected) => Probe::Silent(format!("it answers for another cluster than {expected:x}")),
-                        None => {
-                            if answer.linearizable && trusted.is_none() {
-                                trusted = Some(running.cluster);
-                            }
-                            Probe::Answered(answer)
+                    if let Some(expected) = recorded.filter(|expected| *expected != answer.cluster_id) {
+                        Probe::Silent(format!("it answers for another cluster than {expected:x}"))
+                    } else {
+                        if answer.linearizable && trusted.is_none() {
+                            trusted = Some(running.cluster);
                         }
+                        Probe::Answered(answer)
                     }
                 }
             };
