@@ -135,7 +135,10 @@ fn members_router(history: Arc<Mutex<History>>) -> Router {
         Json(serde_json::to_value(&*history).unwrap_or_default())
     };
     let inspect = async |Json(question): Json<Question>| {
-        members::inspect(question).await.map(Json).map_err(|error| (StatusCode::BAD_GATEWAY, format!("{error:#}")))
+        members::inspect(question)
+            .await
+            .map(Json)
+            .map_err(|error| (StatusCode::BAD_GATEWAY, format!("{error:#}")))
     };
     Router::new().route("/members", get(tell)).route("/inspect", post(inspect)).with_state(history)
 }

@@ -92,7 +92,11 @@ pub(crate) async fn watch(endpoints: Vec<String>, history: Arc<Mutex<History>>) 
     loop {
         match look(&endpoints).await {
             Ok((members, serving)) => {
-                history.lock().unwrap_or_else(PoisonError::into_inner).record(Timestamp::now(), members, &serving);
+                history.lock().unwrap_or_else(PoisonError::into_inner).record(
+                    Timestamp::now(),
+                    members,
+                    &serving,
+                );
             }
             Err(error) => tracing::debug!("cannot look at the members: {error:#}"),
         }
@@ -122,7 +126,12 @@ async fn look(endpoints: &[String]) -> Result<(Look, Vec<String>)> {
     }
     let look = members
         .iter()
-        .map(|member| (format!("{:x}", member.id()), Seen { name: member.name().to_owned(), learner: member.is_learner() }))
+        .map(|member| {
+            (
+                format!("{:x}", member.id()),
+                Seen { name: member.name().to_owned(), learner: member.is_learner() },
+            )
+        })
         .collect();
     Ok((look, serving))
 }
@@ -153,10 +162,20 @@ pub(crate) async fn inspect(question: Question) -> Result<Vec<Inspection>> {
     let mut clients = vec![];
     for endpoint in question.endpoints {
         let mut client = connect(&endpoint).await?;
-        client.get("ballast.dev/probe", None).await.with_context(|| format!("{endpoint} serves no linearizable read"))?;
+        client
+            .get("ballast.dev/probe", None)
+            .await
+            .with_context(|| format!("{endpoint} serves no linearizable read"))?;
         let status = client.status().await?;
         let header = status.header().context("an answer without a header")?;
-        clients.push((endpoint, client, header.member_id(), header.revision(), status.version().to_owned(), status.leader()));
+        clients.push((
+            endpoint,
+            client,
+            header.member_id(),
+            header.revision(),
+            status.version().to_owned(),
+            status.leader(),
+        ));
     }
     let revision = clients.iter().map(|(_, _, _, revision, ..)| *revision).min().context("no endpoint")?;
     let mut inspections = vec![];
@@ -180,7 +199,10 @@ mod tests {
     use super::*;
 
     fn look(members: &[(&str, bool)]) -> Look {
-        members.iter().map(|(id, learner)| ((*id).to_owned(), Seen { name: String::new(), learner: *learner })).collect()
+        members
+            .iter()
+            .map(|(id, learner)| ((*id).to_owned(), Seen { name: String::new(), learner: *learner }))
+            .collect()
     }
 
     fn history(looks: &[(&[(&str, bool)], &[&str])]) -> Vec<String> {
@@ -207,7 +229,8 @@ mod tests {
     fn what_is_wrong_is_seen() {
         let two_learners = history(&[(&[("a", false), ("b", true), ("c", true)], &["a"])]);
         assert_eq!(two_learners.len(), 1);
-        let sudden_voter = history(&[(&[("a", false)], &["a"]), (&[("a", false), ("b", false)], &["a", "b"])]);
+        let sudden_voter =
+            history(&[(&[("a", false)], &["a"]), (&[("a", false), ("b", false)], &["a", "b"])]);
         assert_eq!(sudden_voter.len(), 1);
         let three = [("a", false), ("b", false), ("c", false)];
         let quorum_broken = history(&[(&three, &["a", "b"]), (&three[..2], &["a"])]);

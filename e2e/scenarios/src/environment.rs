@@ -43,6 +43,7 @@ impl Environment {
             let helm = install::helm(&progress)?;
             return Ok(Prepared { lab: None, kubeconfig: kubeconfig.clone(), helm });
         }
+        install::build_lab(&progress)?;
         let zones = ["a", "b", "c"].map(str::to_owned);
         let lab = Lab::up(&zones, &progress)?;
         let images = install::build_images(&progress)?;
@@ -97,7 +98,10 @@ impl Prepared {
 }
 
 fn ask(kubeconfig: &std::path::Path) -> Result<()> {
-    print!("This installs operators into the cluster of {} and breaks pods on purpose. Go on? [y/N] ", kubeconfig.display());
+    print!(
+        "This installs operators into the cluster of {} and breaks pods on purpose. Go on? [y/N] ",
+        kubeconfig.display()
+    );
     io::stdout().flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;

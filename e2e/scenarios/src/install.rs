@@ -46,6 +46,13 @@ fn cargo(progress: &Progress, what: &str, configure: impl FnOnce(&mut Command)) 
     })
 }
 
+/// The `lab` program, which the lab starts as its provisioner from beside this one.
+pub(crate) fn build_lab(progress: &Progress) -> Result<()> {
+    cargo(progress, "the lab", |command| {
+        command.args(["--package", "ballast-lab"]);
+    })
+}
+
 /// The images of this checkout: the operator under two tags, and the ledger.
 pub(crate) fn build_images(progress: &Progress) -> Result<Vec<PathBuf>> {
     let triple = "x86_64-unknown-linux-gnu";
@@ -62,7 +69,12 @@ pub(crate) fn build_images(progress: &Progress) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(&staged)?;
     let strip = |name: &str| -> Result<PathBuf> {
         let into = staged.join(name);
-        let status = Command::new("strip").arg("-g").arg("-o").arg(&into).arg(target().join("debug").join(name)).status()?;
+        let status = Command::new("strip")
+            .arg("-g")
+            .arg("-o")
+            .arg(&into)
+            .arg(target().join("debug").join(name))
+            .status()?;
         if !status.success() {
             bail!("strip failed for {name}");
         }
@@ -84,7 +96,12 @@ pub(crate) fn build_images(progress: &Progress) -> Result<Vec<PathBuf>> {
 fn pack(name: &str, programs: &[&PathBuf]) -> Result<PathBuf> {
     let placed: Vec<(PathBuf, String)> = programs
         .iter()
-        .map(|file| ((*file).clone(), format!("/usr/local/bin/{}", file.file_name().unwrap_or_default().to_string_lossy())))
+        .map(|file| {
+            (
+                (*file).clone(),
+                format!("/usr/local/bin/{}", file.file_name().unwrap_or_default().to_string_lossy()),
+            )
+        })
         .collect();
     image::from_binaries(name, placed.first().map(|(_, path)| path.as_str()), "65532", &placed)
 }
@@ -98,7 +115,8 @@ pub(crate) fn helm(progress: &Progress) -> Result<PathBuf> {
 pub(crate) async fn etcd_operator(environment: &Environment, settings: &[&str]) -> Result<()> {
     let chart = root().join("charts").join(ETCD);
     let chart = chart.to_str().context("the path of the checkout is not UTF-8")?;
-    let mut arguments = vec!["upgrade", "--install", ETCD, chart, "--namespace", NAMESPACE, "--create-namespace"];
+    let mut arguments =
+        vec!["upgrade", "--install", ETCD, chart, "--namespace", NAMESPACE, "--create-namespace"];
     for setting in settings {
         arguments.extend(["--set", setting]);
     }
@@ -114,20 +132,29 @@ pub(crate) async fn fresh_etcd_operator(environment: &Environment) -> Result<()>
 
 fn image_stamp() -> Result<String> {
     let modified = fs::metadata(target().join("images/etcd-operator")).and_then(|data| data.modified());
-    let seconds = modified.map(|time| time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs());
+    let seconds =
+        modified.map(|time| time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs());
     Ok(seconds.unwrap_or_default().to_string())
 }
 
 /// Waits until the operator is available and no older pod of it is left.
 pub(crate) async fn await_operator(environment: &Environment) -> Result<()> {
     let api: Api<Deployment> = Api::namespaced(environment.client.clone(), NAMESPACE);
-    wait::until_in(&environment.client, NAMESPACE, Duration::from_secs(90), "the etcd operator to be available", || async {
-        let deployment = api.get(ETCD).await?;
-        let status = deployment.status.unwrap_or_default();
-        let current = status.observed_generation == deployment.metadata.generation;
-        let updated = status.updated_replicas == Some(1) && status.available_replicas == Some(1) && status.replicas == Some(1);
-        Ok((current && updated).then_some(()))
-    })
+    wait::until_in(
+        &environment.client,
+        NAMESPACE,
+        Duration::from_secs(90),
+        "the etcd operator to be available",
+        || async {
+            let deployment = api.get(ETCD).await?;
+            let status = deployment.status.unwrap_or_default();
+            let current = status.observed_generation == deployment.metadata.generation;
+            let updated = status.updated_replicas == Some(1)
+                && status.available_replicas == Some(1)
+                && status.replicas == Some(1);
+            Ok((current && updated).then_some(()))
+        },
+    )
     .await
 }
 
@@ -141,8 +168,12 @@ pub(crate) async fn scale_operator(environment: &Environment, replicas: i32) -> 
     }
     let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
     let ours = kube::api::ListParams::default().labels("app.kubernetes.io/name=etcd-operator");
-    wait::until_in(&environment.client, NAMESPACE, Duration::from_secs(60), "the operator's pods to be gone", || async {
-        Ok(pods.list(&ours).await?.items.is_empty().then_some(()))
-    })
+    wait::until_in(
+        &environment.client,
+        NAMESPACE,
+        Duration::from_secs(60),
+        "the operator's pods to be gone",
+        || async { Ok(pods.list(&ours).await?.items.is_empty().then_some(())) },
+    )
     .await
 }

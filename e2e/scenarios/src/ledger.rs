@@ -63,10 +63,16 @@ impl Ledger {
     /// Waits until `more` further writes have been acknowledged.
     pub(crate) async fn progress(&self, more: u64) -> Result<Stats> {
         let before = self.stats().await.map_or(0, |stats| stats.acknowledged);
-        wait::until_in(&self.client, &self.namespace, Duration::from_secs(60), "acknowledged writes", || async {
-            let stats = self.stats().await?;
-            Ok((stats.acknowledged >= before + more).then_some(stats))
-        })
+        wait::until_in(
+            &self.client,
+            &self.namespace,
+            Duration::from_secs(60),
+            "acknowledged writes",
+            || async {
+                let stats = self.stats().await?;
+                Ok((stats.acknowledged >= before + more).then_some(stats))
+            },
+        )
         .await
     }
 
@@ -96,7 +102,10 @@ impl Ledger {
     /// left no quorum.
     pub(crate) async fn check_members(&self) -> Result<Value> {
         let history: Value = proxy::get(&self.client, &self.namespace, &self.pod, PORT, "members").await?;
-        ensure!(history["looks"].as_u64().unwrap_or_default() > 0, "nobody looked at the member list: {history}");
+        ensure!(
+            history["looks"].as_u64().unwrap_or_default() > 0,
+            "nobody looked at the member list: {history}"
+        );
         let violations = history["violations"].as_array().cloned().unwrap_or_default();
         ensure!(violations.is_empty(), "the member list was not as it may be: {violations:?}");
         Ok(history)
@@ -108,7 +117,8 @@ impl Ledger {
         ensure!(inspections.len() == endpoints.len(), "{inspections:?}");
         let first = &inspections[0];
         for inspection in &inspections {
-            let same = inspection["hash"] == first["hash"] && inspection["compactRevision"] == first["compactRevision"];
+            let same = inspection["hash"] == first["hash"]
+                && inspection["compactRevision"] == first["compactRevision"];
             ensure!(same, "members differ: {inspections:?}");
         }
         Ok(())

@@ -75,15 +75,23 @@ fn execute(command: Command) -> Result<ExitCode> {
     match command {
         Command::List => {
             for scenario in scenario::all() {
-                println!("{:<34} {}{}", scenario.name, if scenario.gate { "[gate] " } else { "" }, scenario.shows);
+                println!(
+                    "{:<34} {}{}",
+                    scenario.name,
+                    if scenario.gate { "[gate] " } else { "" },
+                    scenario.shows
+                );
             }
             Ok(ExitCode::SUCCESS)
         }
-        Command::Demo { target } => Environment::prepare(&target)?.block_on(demo::run).map(|()| ExitCode::SUCCESS),
+        Command::Demo { target } => {
+            Environment::prepare(&target)?.block_on(demo::run).map(|()| ExitCode::SUCCESS)
+        }
         Command::Run { target, gate, report, keep, names } => {
             let chosen = scenario::choose(gate, &names)?;
             let options = run::Options { keep, report };
-            let passed = Environment::prepare(&target)?.block_on(async |environment| run::all(environment, &chosen, &options).await)?;
+            let passed = Environment::prepare(&target)?
+                .block_on(async |environment| run::all(environment, &chosen, &options).await)?;
             Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }

@@ -10,7 +10,13 @@ fn path(namespace: &str, pod: &str, port: u16, path: &str) -> String {
 }
 
 /// GET.
-pub(crate) async fn get<T: DeserializeOwned>(client: &Client, namespace: &str, pod: &str, port: u16, what: &str) -> Result<T> {
+pub(crate) async fn get<T: DeserializeOwned>(
+    client: &Client,
+    namespace: &str,
+    pod: &str,
+    port: u16,
+    what: &str,
+) -> Result<T> {
     let request = http::Request::get(path(namespace, pod, port, what)).body(vec![])?;
     Ok(client.request(request).await?)
 }

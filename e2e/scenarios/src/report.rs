@@ -68,6 +68,9 @@ impl Report {
 }
 
 fn commit() -> String {
-    let output = Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(crate::install::root()).output();
+    let output = Command::new("git")
+        .args(["describe", "--always", "--dirty"])
+        .current_dir(crate::install::root())
+        .output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }

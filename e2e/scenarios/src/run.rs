@@ -35,7 +35,11 @@ pub(crate) struct Options {
 }
 
 /// Runs them; true if none failed.
-pub(crate) async fn all(environment: &Environment, scenarios: &[Scenario], options: &Options) -> Result<bool> {
+pub(crate) async fn all(
+    environment: &Environment,
+    scenarios: &[Scenario],
+    options: &Options,
+) -> Result<bool> {
     install::fresh_etcd_operator(environment).await?;
     let mut report = Report::begin();
     for (index, scenario) in scenarios.iter().enumerate() {

@@ -75,7 +75,8 @@ pub(crate) fn choose(gate: bool, names: &[String]) -> Result<Vec<Scenario>> {
         }
     }
     let wanted = |scenario: &Scenario| {
-        (names.is_empty() || names.iter().any(|name| scenario.name.starts_with(name.as_str()))) && (!gate || scenario.gate)
+        (names.is_empty() || names.iter().any(|name| scenario.name.starts_with(name.as_str())))
+            && (!gate || scenario.gate)
     };
     Ok(all().into_iter().filter(wanted).collect())
 }

@@ -33,7 +33,8 @@ pub(crate) fn forbidden(kind: Kind, before: &Value, after: &Value) -> Option<Str
     if let Some(path) = fixed {
         return Some(format!("{path} is immutable"));
     }
-    (kind == Kind::PersistentVolumeClaim && bytes(after) < bytes(before)).then(|| "a claim cannot shrink".to_owned())
+    (kind == Kind::PersistentVolumeClaim && bytes(after) < bytes(before))
+        .then(|| "a claim cannot shrink".to_owned())
 }
 
 fn bytes(claim: &Value) -> Option<i128> {
@@ -52,7 +53,10 @@ mod tests {
         let live = json!({"labels": {"ours": "1", "old": "1", "foreign": "1"}, "list": [1, 2]});
         let before = json!({"labels": {"ours": "1", "old": "1"}, "list": [1, 2]});
         let sent = json!({"labels": {"ours": "2"}, "list": [3]});
-        assert_eq!(merged(&live, Some(&before), &sent), json!({"labels": {"ours": "2", "foreign": "1"}, "list": [3]}));
+        assert_eq!(
+            merged(&live, Some(&before), &sent),
+            json!({"labels": {"ours": "2", "foreign": "1"}, "list": [3]})
+        );
     }
 
     #[test]

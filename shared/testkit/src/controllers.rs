@@ -5,11 +5,7 @@ use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::json;
 
-use crate::{
-    Application,
-    server::time,
-    world::World,
-};
+use crate::{Application, server::time, world::World};
 
 impl World {
     /// Every controller acts once. Call it again until [`World::quiet`], or as often as the test wants.
@@ -50,8 +46,12 @@ impl World {
             let owners = live["metadata"]["ownerReferences"].as_array();
             owners.is_some_and(|owners| !owners.is_empty() && owners.iter().all(|owner| owner["uid"] == uid))
         };
-        let gone: Vec<_> =
-            self.objects.iter().filter(|(_, stored)| owned(stored.live())).map(|(key, _)| key.clone()).collect();
+        let gone: Vec<_> = self
+            .objects
+            .iter()
+            .filter(|(_, stored)| owned(stored.live()))
+            .map(|(key, _)| key.clone())
+            .collect();
         for key in gone {
             if key.0 == Kind::PersistentVolumeClaim {
                 if let Some(stored) = self.objects.get_mut(&key) {
@@ -87,7 +87,8 @@ impl World {
     fn take_orphans(&mut self) {
         for (name, pod) in &mut self.pods {
             if pod.metadata.owner_references.is_none()
-                && let Some(stored) = self.objects.get(&(Kind::StatefulSet, name.strip_suffix("-0").unwrap_or(name).to_owned()))
+                && let Some(stored) =
+                    self.objects.get(&(Kind::StatefulSet, name.strip_suffix("-0").unwrap_or(name).to_owned()))
                 && let Object::StatefulSet(set) = stored.object(Kind::StatefulSet)
             {
                 pod.metadata.owner_references = Some(vec![owner(set)]);
@@ -123,7 +124,8 @@ impl World {
 
     /// Claims are bound, grow, and go when nothing uses or pins them.
     fn settle_claims(&mut self) {
-        let used: Vec<String> = self.pods.values().filter(|pod| scheduled(pod)).filter_map(claim_of).collect();
+        let used: Vec<String> =
+            self.pods.values().filter(|pod| scheduled(pod)).filter_map(claim_of).collect();
         let mut gone = vec![];
         for ((kind, name), stored) in &mut self.objects {
             if *kind != Kind::PersistentVolumeClaim {

@@ -95,23 +95,36 @@ impl World {
         };
         let ready = matches!(stage, Stage::Running) && application.ready(&uid);
         let main = main_container(pod).map(|container| container.name.clone()).unwrap_or_default();
-        let before = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref()?.first().cloned());
+        let before =
+            pod.status.as_ref().and_then(|status| status.container_statuses.as_ref()?.first().cloned());
         if let Some(pod) = self.pods.get_mut(name) {
             pod.status = Some(reported(&main, address, &stage, ready, before.as_ref()));
         }
     }
 
-    fn try_start(&mut self, pod: &Pod, uid: &str, address: &str, application: &mut impl Application) -> Stage {
-        let images = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
-        if images.filter_map(|container| container.image.as_ref()).any(|image| self.bad_images.contains(image)) {
+    fn try_start(
+        &mut self,
+        pod: &Pod,
+        uid: &str,
+        address: &str,
+        application: &mut impl Application,
+    ) -> Stage {
+        let images =
+            pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
+        if images
+            .filter_map(|container| container.image.as_ref())
+            .any(|image| self.bad_images.contains(image))
+        {
             return Stage::Waiting("ImagePullBackOff".to_owned());
         }
         let maps = config_maps(pod);
-        let missing = maps.iter().find(|(map, optional)| !optional && self.live(Kind::ConfigMap, map).is_none());
+        let missing =
+            maps.iter().find(|(map, optional)| !optional && self.live(Kind::ConfigMap, map).is_none());
         if missing.is_some() {
             return Stage::Waiting("ContainerCreating".to_owned());
         }
-        let config = maps.iter().find(|(_, optional)| !optional).map(|(map, _)| map.clone()).unwrap_or_default();
+        let config =
+            maps.iter().find(|(_, optional)| !optional).map(|(map, _)| map.clone()).unwrap_or_default();
         let ticket = maps.iter().find(|(_, optional)| *optional).map(|(map, _)| map.clone());
         self.mount(uid, ticket.as_deref());
         let Some(container) = main_container(pod) else { return Stage::Waiting("no container".to_owned()) };
@@ -158,10 +171,11 @@ impl World {
             .and_then(|live| live.pointer("/data/ticket.json")?.as_str().map(str::to_owned));
         let now = self.now;
         let lazy = self.lazy_mounts;
-        let local = self
-            .local
-            .entry(pod.to_owned())
-            .or_insert_with(|| Local { ticket: current.clone(), synced: now, note: false });
+        let local = self.local.entry(pod.to_owned()).or_insert_with(|| Local {
+            ticket: current.clone(),
+            synced: now,
+            note: false,
+        });
         if !lazy || now.duration_since(local.synced) >= MOUNT_DELAY {
             local.ticket = current;
             local.synced = now;
@@ -178,9 +192,7 @@ impl World {
             claim: run.claim.clone(),
             accepted: run.accept_cluster_uids.clone(),
             config_files: run.configs.iter().map(ballast_core::guard::ConfigCopy::name).collect(),
-            marker: disk
-                .and_then(|disk| disk.marker.clone())
-                .map_or(MarkerFact::Absent, MarkerFact::Present),
+            marker: disk.and_then(|disk| disk.marker.clone()).map_or(MarkerFact::Absent, MarkerFact::Present),
             data: if disk.is_some_and(|disk| disk.data) { DataFact::Valid } else { DataFact::NotValid },
             ticket: ticket.map_or(TicketFact::Absent, |text| {
                 serde_json::from_str::<Ticket>(text)
@@ -238,7 +250,13 @@ fn condition(type_: &str, holds: bool, reason: Option<&str>) -> PodCondition {
     }
 }
 
-fn reported(main: &str, address: String, stage: &Stage, ready: bool, before: Option<&ContainerStatus>) -> PodStatus {
+fn reported(
+    main: &str,
+    address: String,
+    stage: &Stage,
+    ready: bool,
+    before: Option<&ContainerStatus>,
+) -> PodStatus {
     let waiting = |reason: &str| ContainerState {
         waiting: Some(ContainerStateWaiting { reason: Some(reason.to_owned()), message: None }),
         ..ContainerState::default()

@@ -44,7 +44,8 @@ impl World {
     /// A foreign finalizer keeps an object from going; or no longer.
     pub fn pin(&mut self, kind: Kind, name: &str, pinned: bool) {
         if let Some(stored) = self.objects.get_mut(&(kind, name.to_owned())) {
-            stored.live_mut()["metadata"]["finalizers"] = if pinned { json!(["example.com/pin"]) } else { json!([]) };
+            stored.live_mut()["metadata"]["finalizers"] =
+                if pinned { json!(["example.com/pin"]) } else { json!([]) };
         }
     }
 

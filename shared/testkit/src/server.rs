@@ -106,7 +106,12 @@ impl World {
     }
 
     /// Merge patch of the metadata of an object that was read at this resourceVersion.
-    pub fn patch_metadata(&mut self, object: &ObjectRef, version: &str, metadata: &Value) -> Result<(), Rejected> {
+    pub fn patch_metadata(
+        &mut self,
+        object: &ObjectRef,
+        version: &str,
+        metadata: &Value,
+    ) -> Result<(), Rejected> {
         let next = self.next().to_string();
         let key = (object.kind, object.name.clone());
         let stored = self.objects.get_mut(&key).ok_or_else(|| Rejected::NotFound(object.name.clone()))?;

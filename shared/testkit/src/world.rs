@@ -192,7 +192,8 @@ impl World {
                 Object::Secret(_) => {}
             }
         }
-        children.pods = self.pods.values().filter(|pod| ours(pod.metadata.labels.as_ref())).cloned().collect();
+        children.pods =
+            self.pods.values().filter(|pod| ours(pod.metadata.labels.as_ref())).cloned().collect();
         children
     }
 }

@@ -25,16 +25,27 @@ pub(crate) async fn settings(context: &Context<'_>) -> Result<()> {
     // A key that is removed in the specification is removed downstream.
     cluster.edit(json!({"etcd": {"extraConfig": null}})).await?;
     cluster.ready().await?;
-    let maps: kube::Api<k8s_openapi::api::core::v1::ConfigMap> = kube::Api::namespaced(cluster.client.clone(), &cluster.namespace);
-    wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, "only the current configuration to be left", || async {
-        let list = maps.list(&cluster.ours().labels("ballast.dev/purpose=config,app.kubernetes.io/instance=my")).await?.items;
-        let texts: Vec<String> = list.iter().flat_map(|map| map.data.clone().unwrap_or_default().into_values()).collect();
-        Ok(if texts.len() == 1 && !texts[0].contains("max-txn-ops") && texts[0].contains("5000") {
-            Seen::Met(())
-        } else {
-            Seen::NotYet(format!("{} configurations: {texts:?}", texts.len()))
-        })
-    })
+    let maps: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
+        kube::Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    wait::until_in(
+        &cluster.client,
+        &cluster.namespace,
+        DEADLINE,
+        "only the current configuration to be left",
+        || async {
+            let list = maps
+                .list(&cluster.ours().labels("ballast.dev/purpose=config,app.kubernetes.io/instance=my"))
+                .await?
+                .items;
+            let texts: Vec<String> =
+                list.iter().flat_map(|map| map.data.clone().unwrap_or_default().into_values()).collect();
+            Ok(if texts.len() == 1 && !texts[0].contains("max-txn-ops") && texts[0].contains("5000") {
+                Seen::Met(())
+            } else {
+                Seen::NotYet(format!("{} configurations: {texts:?}", texts.len()))
+            })
+        },
+    )
     .await?;
     cluster.settle(context, ledger, 3).await
 }
@@ -66,16 +77,30 @@ async fn stops_at_first(context: &Context<'_>, change: Value, revert: Value) -> 
     let victim = before.keys().find(|name| !changed.contains(name)).context("no other pod")?.clone();
     let old = cluster.pods().get(&victim).await?;
     cluster.kill(victim.strip_suffix("-0").unwrap_or(&victim)).await?;
-    let back = wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, &format!("{victim} to be back"), || async {
-        let pod = cluster.pods().get_opt(&victim).await?;
-        Ok(pod.filter(|pod| pod.metadata.uid != old.metadata.uid && is_ready(pod)))
-    })
+    let back = wait::until_in(
+        &cluster.client,
+        &cluster.namespace,
+        DEADLINE,
+        &format!("{victim} to be back"),
+        || async {
+            let pod = cluster.pods().get_opt(&victim).await?;
+            Ok(pod.filter(|pod| pod.metadata.uid != old.metadata.uid && is_ready(pod)))
+        },
+    )
     .await?;
-    let image = |pod: &k8s_openapi::api::core::v1::Pod| pod.spec.as_ref().and_then(|spec| spec.containers[0].image.clone());
-    let hash = |pod: &k8s_openapi::api::core::v1::Pod| {
-        pod.metadata.annotations.as_ref().and_then(|annotations| annotations.get("ballast.dev/template-hash").cloned())
+    let image = |pod: &k8s_openapi::api::core::v1::Pod| {
+        pod.spec.as_ref().and_then(|spec| spec.containers[0].image.clone())
     };
-    ensure!(image(&back) == image(&old) && hash(&back) == hash(&old), "{victim} came back with another template");
+    let hash = |pod: &k8s_openapi::api::core::v1::Pod| {
+        pod.metadata
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get("ballast.dev/template-hash").cloned())
+    };
+    ensure!(
+        image(&back) == image(&old) && hash(&back) == hash(&old),
+        "{victim} came back with another template"
+    );
     cluster.blocked("UpdatedMemberNotServing").await?;
     ledger.progress(20).await?;
 
@@ -86,7 +111,14 @@ async fn stops_at_first(context: &Context<'_>, change: Value, revert: Value) -> 
 }
 
 /// Pods that are not what they were, and are not the one that this scenario kills.
-async fn changed(cluster: &Cluster, before: &std::collections::BTreeMap<String, String>) -> Result<Vec<String>> {
+async fn changed(
+    cluster: &Cluster,
+    before: &std::collections::BTreeMap<String, String>,
+) -> Result<Vec<String>> {
     let now = cluster.pod_uids().await?;
-    Ok(before.iter().filter(|(name, uid)| now.get(*name) != Some(*uid)).map(|(name, _)| name.clone()).collect())
+    Ok(before
+        .iter()
+        .filter(|(name, uid)| now.get(*name) != Some(*uid))
+        .map(|(name, _)| name.clone())
+        .collect())
 }

@@ -58,8 +58,18 @@ impl Cluster {
     }
 
     /// Creates one in any namespace, with annotations.
-    pub(crate) async fn create_in(context: &Context<'_>, namespace: &str, name: &str, spec: Value, annotations: Value) -> Result<Self> {
-        let cluster = Self { client: context.environment.client.clone(), namespace: namespace.to_owned(), name: name.to_owned() };
+    pub(crate) async fn create_in(
+        context: &Context<'_>,
+        namespace: &str,
+        name: &str,
+        spec: Value,
+        annotations: Value,
+    ) -> Result<Self> {
+        let cluster = Self {
+            client: context.environment.client.clone(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
         let resource: EtcdCluster = serde_json::from_value(json!({
             "apiVersion": "etcd.ballast.dev/v1alpha1",
             "kind": "EtcdCluster",
@@ -88,7 +98,10 @@ impl Cluster {
 
     /// Everything with the cluster's labels.
     pub(crate) fn ours(&self) -> ListParams {
-        ListParams::default().labels(&format!("app.kubernetes.io/instance={},app.kubernetes.io/managed-by=ballast-etcd", self.name))
+        ListParams::default().labels(&format!(
+            "app.kubernetes.io/instance={},app.kubernetes.io/managed-by=ballast-etcd",
+            self.name
+        ))
     }
 
     /// Edits the specification by a merge patch.
@@ -108,7 +121,11 @@ impl Cluster {
     }
 
     /// Waits until `condition` holds for the resource; it returns what was seen otherwise.
-    pub(crate) async fn until<T>(&self, what: &str, condition: impl Fn(&EtcdCluster, &EtcdClusterStatus) -> Seen<T>) -> Result<T> {
+    pub(crate) async fn until<T>(
+        &self,
+        what: &str,
+        condition: impl Fn(&EtcdCluster, &EtcdClusterStatus) -> Seen<T>,
+    ) -> Result<T> {
         let api = self.api();
         wait::until_in(&self.client, &self.namespace, DEADLINE, what, || async {
             let resource = api.get(&self.name).await?;
@@ -122,11 +139,14 @@ impl Cluster {
     pub(crate) async fn ready(&self) -> Result<EtcdClusterStatus> {
         self.until(&format!("{} to be Ready with an empty plan", self.name), |resource, status| {
             let condition = |type_: &str| status.conditions.iter().find(|condition| condition.type_ == type_);
-            let is = |type_: &str, value: &str| condition(type_).is_some_and(|condition| condition.status == value);
+            let is = |type_: &str, value: &str| {
+                condition(type_).is_some_and(|condition| condition.status == value)
+            };
             let plan = status.plan.clone().unwrap_or_default();
             let current = status.observed_generation == resource.metadata.generation;
             let idle = plan.step.is_none() && plan.blocked.is_empty();
-            if current && idle && is("Ready", "True") && is("Progressing", "False") && is("Degraded", "False") {
+            if current && idle && is("Ready", "True") && is("Progressing", "False") && is("Degraded", "False")
+            {
                 Seen::Met(status.clone())
             } else {
                 let ready = condition("Ready").map(|ready| format!("{}: {}", ready.reason, ready.message));
@@ -158,7 +178,10 @@ impl Cluster {
     /// A member as the status shows it.
     pub(crate) async fn member(&self, name: &str) -> Result<MemberStatus> {
         let members = self.status().await?.members;
-        members.into_iter().find(|member| member.name == name).with_context(|| format!("there is no member {name}"))
+        members
+            .into_iter()
+            .find(|member| member.name == name)
+            .with_context(|| format!("there is no member {name}"))
     }
 
     /// A pod of a member.
@@ -178,7 +201,9 @@ impl Cluster {
         Ok(claims
             .into_iter()
             .filter(|claim| claim.metadata.deletion_timestamp.is_none())
-            .filter_map(|claim| Some((claim.metadata.labels?.get("ballast.dev/member")?.clone(), claim.metadata.name?)))
+            .filter_map(|claim| {
+                Some((claim.metadata.labels?.get("ballast.dev/member")?.clone(), claim.metadata.name?))
+            })
             .collect())
     }
 
@@ -225,16 +250,22 @@ impl Cluster {
     /// Deletes it and waits until its StatefulSets and pods are gone.
     pub(crate) async fn delete(&self) -> Result<()> {
         self.api().delete(&self.name, &DeleteParams::default()).await?;
-        wait::until_in(&self.client, &self.namespace, DEADLINE, &format!("{} and its pods to be gone", self.name), || async {
-            let resource = self.api().get_opt(&self.name).await?;
-            let sets = self.stateful_sets().list(&self.ours()).await?.items.len();
-            let pods = self.pods().list(&self.ours()).await?.items.len();
-            Ok(if resource.is_none() && sets + pods == 0 {
-                Seen::Met(())
-            } else {
-                Seen::NotYet(format!("{sets} StatefulSets, {pods} pods"))
-            })
-        })
+        wait::until_in(
+            &self.client,
+            &self.namespace,
+            DEADLINE,
+            &format!("{} and its pods to be gone", self.name),
+            || async {
+                let resource = self.api().get_opt(&self.name).await?;
+                let sets = self.stateful_sets().list(&self.ours()).await?.items.len();
+                let pods = self.pods().list(&self.ours()).await?.items.len();
+                Ok(if resource.is_none() && sets + pods == 0 {
+                    Seen::Met(())
+                } else {
+                    Seen::NotYet(format!("{sets} StatefulSets, {pods} pods"))
+                })
+            },
+        )
         .await
     }
 
@@ -246,8 +277,12 @@ impl Cluster {
         }
         let pods = self.pods().list(&self.ours()).await?.items;
         for pod in pods {
-            let restarts: i32 =
-                pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten()).map(|container| container.restart_count).sum();
+            let restarts: i32 = pod
+                .status
+                .iter()
+                .flat_map(|status| status.container_statuses.iter().flatten())
+                .map(|container| container.restart_count)
+                .sum();
             ensure!(restarts == 0, "{} restarted {restarts} times", pod.metadata.name.unwrap_or_default());
         }
         Ok(())
@@ -257,5 +292,7 @@ impl Cluster {
 /// Whether a pod is Ready.
 pub(crate) fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|all| all.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True"))
+    conditions.is_some_and(|all| {
+        all.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    })
 }

@@ -1,6 +1,9 @@
 //! A cluster is made.
 
-use std::{collections::BTreeSet, time::{Duration, Instant}};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result, ensure};
 use ballast_lab::wait;
@@ -29,20 +32,31 @@ pub(crate) async fn three_zones(context: &Context<'_>) -> Result<()> {
     ensure!(zones.len() == 3, "this needs nodes in three zones, there are {zones:?}");
     let begun = Instant::now();
     let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({"zones": zones}))).await?;
-    wait::until_in(&cluster.client, &cluster.namespace, Duration::from_secs(60), "the first StatefulSet", || async {
-        Ok((!cluster.stateful_sets().list(&cluster.ours()).await?.items.is_empty()).then_some(()))
-    })
+    wait::until_in(
+        &cluster.client,
+        &cluster.namespace,
+        Duration::from_secs(60),
+        "the first StatefulSet",
+        || async {
+            Ok((!cluster.stateful_sets().list(&cluster.ours()).await?.items.is_empty()).then_some(()))
+        },
+    )
     .await?;
     context.figure("apply to first StatefulSet (ms)", u64::try_from(begun.elapsed().as_millis())?);
     cluster
         .until("the first member to serve", |_, status| {
             let serving = status.members.iter().any(|member| member.health == "Serving");
-            if serving && status.endpoints.is_some() { wait::Seen::Met(()) } else { wait::Seen::NotYet(format!("{:?}", status.members)) }
+            if serving && status.endpoints.is_some() {
+                wait::Seen::Met(())
+            } else {
+                wait::Seen::NotYet(format!("{:?}", status.members))
+            }
         })
         .await?;
     let ledger = cluster.ledger().await?;
     let status = cluster.ready().await?;
-    context.figure("apply to three healthy members (s)", (begun.elapsed().as_secs_f64() * 10.0).round() / 10.0);
+    context
+        .figure("apply to three healthy members (s)", (begun.elapsed().as_secs_f64() * 10.0).round() / 10.0);
     let roles: Vec<&str> = status.members.iter().map(|member| member.role.as_str()).collect();
     ensure!(roles.iter().all(|role| matches!(*role, "Leader" | "Follower")), "not three voters: {roles:?}");
     let mut nodes = BTreeSet::new();

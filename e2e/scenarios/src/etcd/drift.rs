@@ -28,10 +28,29 @@ pub(crate) async fn restored(context: &Context<'_>) -> Result<()> {
     let ledger = cluster.ledger().await?;
     let before = cluster.pod_uids().await?;
 
-    edited::<Service>(&cluster, "my-client", json!({"spec": {"selector": {"app.kubernetes.io/instance": "other"}}}), "/spec/selector").await?;
-    edited::<Service>(&cluster, "my-nodes", json!({"spec": {"publishNotReadyAddresses": false}}), "/spec/publishNotReadyAddresses").await?;
-    edited::<PodDisruptionBudget>(&cluster, "my", json!({"spec": {"minAvailable": 0}}), "/spec/minAvailable").await?;
-    edited::<k8s_openapi::api::apps::v1::StatefulSet>(&cluster, "my-1", json!({"spec": {"updateStrategy": {"type": "RollingUpdate"}}}), "/spec/updateStrategy/type").await?;
+    edited::<Service>(
+        &cluster,
+        "my-client",
+        json!({"spec": {"selector": {"app.kubernetes.io/instance": "other"}}}),
+        "/spec/selector",
+    )
+    .await?;
+    edited::<Service>(
+        &cluster,
+        "my-nodes",
+        json!({"spec": {"publishNotReadyAddresses": false}}),
+        "/spec/publishNotReadyAddresses",
+    )
+    .await?;
+    edited::<PodDisruptionBudget>(&cluster, "my", json!({"spec": {"minAvailable": 0}}), "/spec/minAvailable")
+        .await?;
+    edited::<k8s_openapi::api::apps::v1::StatefulSet>(
+        &cluster,
+        "my-1",
+        json!({"spec": {"updateStrategy": {"type": "RollingUpdate"}}}),
+        "/spec/updateStrategy/type",
+    )
+    .await?;
 
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let config = maps.list(&cluster.ours().labels("ballast.dev/purpose=config")).await?.items;
@@ -55,30 +74,55 @@ pub(crate) async fn restored(context: &Context<'_>) -> Result<()> {
 /// Edits an object and waits until the field at `pointer` is as it was.
 async fn edited<K>(cluster: &Cluster, name: &str, edit: Value, pointer: &str) -> Result<()>
 where
-    K: k8s_openapi::Resource<Scope = NamespaceResourceScope> + k8s_openapi::Metadata<Ty = ObjectMeta> + Clone + Debug + DeserializeOwned + Serialize,
+    K: k8s_openapi::Resource<Scope = NamespaceResourceScope>
+        + k8s_openapi::Metadata<Ty = ObjectMeta>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize,
 {
     let api: Api<K> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
-    let field = async || -> Result<Option<Value>> { Ok(serde_json::to_value(api.get(name).await?)?.pointer(pointer).cloned()) };
+    let field = async || -> Result<Option<Value>> {
+        Ok(serde_json::to_value(api.get(name).await?)?.pointer(pointer).cloned())
+    };
     let before = field().await?;
     let patched = api.patch(name, &PatchParams::default(), &Patch::Merge(edit)).await?;
-    ensure!(serde_json::to_value(patched)?.pointer(pointer) != before.as_ref(), "the edit of {name} changed nothing");
-    wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, &format!("{pointer} of {} {name} to be restored", K::KIND), || async {
-        let now = field().await?;
-        Ok(if now == before { Seen::Met(()) } else { Seen::NotYet(format!("{now:?}")) })
-    })
+    ensure!(
+        serde_json::to_value(patched)?.pointer(pointer) != before.as_ref(),
+        "the edit of {name} changed nothing"
+    );
+    wait::until_in(
+        &cluster.client,
+        &cluster.namespace,
+        DEADLINE,
+        &format!("{pointer} of {} {name} to be restored", K::KIND),
+        || async {
+            let now = field().await?;
+            Ok(if now == before { Seen::Met(()) } else { Seen::NotYet(format!("{now:?}")) })
+        },
+    )
     .await
 }
 
 /// Deletes an object and waits until another one has taken its place.
 async fn deleted<K>(cluster: &Cluster, name: &str) -> Result<()>
 where
-    K: k8s_openapi::Resource<Scope = NamespaceResourceScope> + k8s_openapi::Metadata<Ty = ObjectMeta> + Clone + Debug + DeserializeOwned + Serialize,
+    K: k8s_openapi::Resource<Scope = NamespaceResourceScope>
+        + k8s_openapi::Metadata<Ty = ObjectMeta>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize,
 {
     let api: Api<K> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let uid = api.get(name).await?.metadata().uid.clone();
     api.delete(name, &DeleteParams::default()).await?;
-    wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, &format!("{} {name} to be made again", K::KIND), || async {
-        Ok(api.get_opt(name).await?.filter(|object| object.metadata().uid != uid).map(|_| ()))
-    })
+    wait::until_in(
+        &cluster.client,
+        &cluster.namespace,
+        DEADLINE,
+        &format!("{} {name} to be made again", K::KIND),
+        || async { Ok(api.get_opt(name).await?.filter(|object| object.metadata().uid != uid).map(|_| ())) },
+    )
     .await
 }

@@ -45,7 +45,9 @@ pub(crate) async fn adopt(context: &Context<'_>) -> Result<()> {
 }
 
 pub(crate) async fn delete_volumes(context: &Context<'_>) -> Result<()> {
-    let cluster = Cluster::create(context, "my", spec(1, "3.6.16", &json!({"storage": {"whenDeleted": "Delete"}}))).await?;
+    let cluster =
+        Cluster::create(context, "my", spec(1, "3.6.16", &json!({"storage": {"whenDeleted": "Delete"}})))
+            .await?;
     cluster.ready().await?;
     // The choice can be changed while the cluster lives, in both directions.
     cluster.edit(json!({"storage": {"whenDeleted": "Retain"}})).await?;
@@ -61,10 +63,19 @@ pub(crate) async fn delete_volumes(context: &Context<'_>) -> Result<()> {
 }
 
 async fn owned(cluster: &Cluster, expected: bool) -> Result<()> {
-    wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, &format!("claims owned: {expected}"), || async {
-        let claims = cluster.claims().list(&cluster.ours()).await?.items;
-        let owned = claims.iter().filter(|claim| !claim.metadata.owner_references.clone().unwrap_or_default().is_empty()).count();
-        Ok((owned == if expected { claims.len() } else { 0 }).then_some(()))
-    })
+    wait::until_in(
+        &cluster.client,
+        &cluster.namespace,
+        DEADLINE,
+        &format!("claims owned: {expected}"),
+        || async {
+            let claims = cluster.claims().list(&cluster.ours()).await?.items;
+            let owned = claims
+                .iter()
+                .filter(|claim| !claim.metadata.owner_references.clone().unwrap_or_default().is_empty())
+                .count();
+            Ok((owned == if expected { claims.len() } else { 0 }).then_some(()))
+        },
+    )
     .await
 }

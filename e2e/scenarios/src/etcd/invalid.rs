@@ -14,14 +14,34 @@ fn edits() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("no members", json!({"replicas": 0}), "replicas"),
         ("an unparsable version", json!({"version": "latest"}), "version"),
-        ("a reserved key", json!({"etcd": {"extraConfig": {"initial-cluster": "x"}}}), "spec.etcd.extraConfig[initial-cluster]"),
-        ("an unknown key", json!({"etcd": {"extraConfig": {"no-such-key": "x"}}}), "spec.etcd.extraConfig[no-such-key]"),
-        ("a line break in a value", json!({"etcd": {"extraConfig": {"cors": "a\nforce-new-cluster: true"}}}), "spec.etcd.extraConfig[cors]"),
+        (
+            "a reserved key",
+            json!({"etcd": {"extraConfig": {"initial-cluster": "x"}}}),
+            "spec.etcd.extraConfig[initial-cluster]",
+        ),
+        (
+            "an unknown key",
+            json!({"etcd": {"extraConfig": {"no-such-key": "x"}}}),
+            "spec.etcd.extraConfig[no-such-key]",
+        ),
+        (
+            "a line break in a value",
+            json!({"etcd": {"extraConfig": {"cors": "a\nforce-new-cluster: true"}}}),
+            "spec.etcd.extraConfig[cors]",
+        ),
         ("a protected field", template(json!({"hostNetwork": true})), "spec.pod.template.spec.hostNetwork"),
         ("the command of etcd", etcd(json!({"name": "etcd", "command": ["sh"]})), "command"),
-        ("a variable that configures etcd", etcd(json!({"name": "etcd", "env": [{"name": "ETCD_FORCE_NEW_CLUSTER", "value": "true"}]})), "ETCD_FORCE_NEW_CLUSTER"),
+        (
+            "a variable that configures etcd",
+            etcd(json!({"name": "etcd", "env": [{"name": "ETCD_FORCE_NEW_CLUSTER", "value": "true"}]})),
+            "ETCD_FORCE_NEW_CLUSTER",
+        ),
         ("smaller storage", json!({"storage": {"size": "128Mi"}}), "storage.size can only grow"),
-        ("an election too soon", json!({"etcd": {"heartbeatInterval": "500ms", "electionTimeout": "1s"}}), "spec.etcd.electionTimeout"),
+        (
+            "an election too soon",
+            json!({"etcd": {"heartbeatInterval": "500ms", "electionTimeout": "1s"}}),
+            "spec.etcd.electionTimeout",
+        ),
     ]
 }
 
@@ -62,7 +82,10 @@ async fn reported(cluster: &Cluster) -> Result<String> {
         .until("SpecValid to be False", |resource, status| {
             let condition = status.conditions.iter().find(|condition| condition.type_ == "SpecValid");
             match condition {
-                Some(condition) if condition.status == "False" && condition.observed_generation == resource.metadata.generation => {
+                Some(condition)
+                    if condition.status == "False"
+                        && condition.observed_generation == resource.metadata.generation =>
+                {
                     Seen::Met(condition.message.clone())
                 }
                 other => Seen::NotYet(format!("{other:?}")),

@@ -58,8 +58,12 @@ async fn node_lost(context: &Context<'_>, more: &Value, with_zones: bool) -> Res
     outcome?;
     back?;
     if with_zones {
-        let zones: Vec<_> = cluster.status().await?.members.into_iter().filter_map(|member| member.zone).collect();
-        ensure!(zones.len() == 3 && !zones.iter().any(|have| Some(have) == zone.as_ref()), "{zones:?}, without {zone:?} expected");
+        let zones: Vec<_> =
+            cluster.status().await?.members.into_iter().filter_map(|member| member.zone).collect();
+        ensure!(
+            zones.len() == 3 && !zones.iter().any(|have| Some(have) == zone.as_ref()),
+            "{zones:?}, without {zone:?} expected"
+        );
     }
     let after = cluster.ids().await?;
     cluster.ready().await?;
@@ -68,13 +72,19 @@ async fn node_lost(context: &Context<'_>, more: &Value, with_zones: bool) -> Res
 }
 
 /// Waits until three members serve and none of them is on the lost node.
-async fn replaced_elsewhere(cluster: &Cluster, before: &std::collections::BTreeMap<String, String>, node: &str) -> Result<()> {
+async fn replaced_elsewhere(
+    cluster: &Cluster,
+    before: &std::collections::BTreeMap<String, String>,
+    node: &str,
+) -> Result<()> {
     cluster
         .until("the lost member to be replaced", |_, status| {
             let new = status
                 .members
                 .iter()
-                .filter(|member| member.health == "Serving" && matches!(member.role.as_str(), "Leader" | "Follower"))
+                .filter(|member| {
+                    member.health == "Serving" && matches!(member.role.as_str(), "Leader" | "Follower")
+                })
                 .filter(|member| before.get(&member.name) != member.id.as_ref())
                 .count();
             if new == 1 && status.ready_members.as_deref() == Some("3/3") {
@@ -98,7 +108,11 @@ async fn come_back(context: &Context<'_>, lab: &Lab, node: &str) -> Result<()> {
 }
 
 async fn operator_node(context: &Context<'_>) -> Result<String> {
-    let pods: kube::Api<k8s_openapi::api::core::v1::Pod> = kube::Api::namespaced(context.environment.client.clone(), install::NAMESPACE);
-    let list = pods.list(&kube::api::ListParams::default().labels("app.kubernetes.io/name=etcd-operator")).await?.items;
+    let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
+        kube::Api::namespaced(context.environment.client.clone(), install::NAMESPACE);
+    let list = pods
+        .list(&kube::api::ListParams::default().labels("app.kubernetes.io/name=etcd-operator"))
+        .await?
+        .items;
     list.into_iter().find_map(|pod| pod.spec?.node_name).context("the operator has no node")
 }

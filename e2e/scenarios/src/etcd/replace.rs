@@ -28,7 +28,9 @@ async fn replaced(cluster: &Cluster, member: &str, before: &BTreeMap<String, Str
         .until(&format!("{member} to be replaced"), |_, status| {
             let found = status.members.iter().find(|have| have.name == member);
             match found {
-                Some(have) if have.health == "Serving" && have.id.as_ref().is_some_and(|id| *id != old) => Seen::Met(()),
+                Some(have) if have.health == "Serving" && have.id.as_ref().is_some_and(|id| *id != old) => {
+                    Seen::Met(())
+                }
                 have => Seen::NotYet(format!("{have:?}, plan {:?}", status.plan)),
             }
         })
@@ -65,7 +67,10 @@ pub(crate) async fn pinned_claim(context: &Context<'_>) -> Result<()> {
     cluster.kill("my-1").await?;
     cluster.kill("my-2").await?;
     replaced(&cluster, "my-1", &ids).await?;
-    ensure!(cluster.claims().get(&claim).await?.metadata.deletion_timestamp.is_some(), "the pinned claim is not being deleted");
+    ensure!(
+        cluster.claims().get(&claim).await?.metadata.deletion_timestamp.is_some(),
+        "the pinned claim is not being deleted"
+    );
     cluster.claims().patch(&claim, &PatchParams::default(), &finalizers(json!([]))).await?;
     cluster.settle(context, ledger, 3).await
 }

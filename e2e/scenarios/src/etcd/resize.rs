@@ -18,7 +18,11 @@ async fn through(context: &Context<'_>, sizes: &[i32]) -> Result<()> {
         // Claims go only after the removal, but they do go.
         wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, &format!("{size} claims"), || async {
             let claims = cluster.claims().list(&cluster.ours()).await?.items.len();
-            Ok(if claims == usize::try_from(*size)? { Seen::Met(()) } else { Seen::NotYet(format!("{claims} claims")) })
+            Ok(if claims == usize::try_from(*size)? {
+                Seen::Met(())
+            } else {
+                Seen::NotYet(format!("{claims} claims"))
+            })
         })
         .await?;
     }

@@ -29,12 +29,21 @@ pub(crate) async fn all_pods(context: &Context<'_>) -> Result<()> {
     cluster.settle(context, ledger, 3).await
 }
 
-async fn all_new_and_ready(cluster: &Cluster, before: &std::collections::BTreeMap<String, String>) -> Result<()> {
+async fn all_new_and_ready(
+    cluster: &Cluster,
+    before: &std::collections::BTreeMap<String, String>,
+) -> Result<()> {
     wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, "all pods to be back", || async {
         let pods = cluster.pods().list(&cluster.ours()).await?.items;
-        let new = pods.iter().filter(|pod| pod.metadata.uid.as_ref() != pod.metadata.name.as_ref().and_then(|name| before.get(name)));
+        let new = pods.iter().filter(|pod| {
+            pod.metadata.uid.as_ref() != pod.metadata.name.as_ref().and_then(|name| before.get(name))
+        });
         let ready = new.filter(|pod| is_ready(pod)).count();
-        Ok(if ready == before.len() { Seen::Met(()) } else { Seen::NotYet(format!("{ready} of {} are new and Ready", before.len())) })
+        Ok(if ready == before.len() {
+            Seen::Met(())
+        } else {
+            Seen::NotYet(format!("{ready} of {} are new and Ready", before.len()))
+        })
     })
     .await
 }
@@ -48,7 +57,9 @@ pub(crate) async fn succeeded(context: &Context<'_>) -> Result<()> {
     let ids = cluster.ids().await?;
     let before = cluster.pod_uids().await?;
     for (pod, phase) in before.keys().zip(["Succeeded", "Failed", "Succeeded"]) {
-        let patch = Patch::Merge(json!({"status": {"phase": phase, "reason": "Terminated", "message": "Pod was terminated in response to imminent node shutdown."}}));
+        let patch = Patch::Merge(
+            json!({"status": {"phase": phase, "reason": "Terminated", "message": "Pod was terminated in response to imminent node shutdown."}}),
+        );
         cluster.pods().patch_status(pod, &PatchParams::default(), &patch).await?;
     }
     all_new_and_ready(&cluster, &before).await?;

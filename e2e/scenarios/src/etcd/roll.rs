@@ -38,9 +38,18 @@ impl Roll {
                     let now: BTreeMap<String, (String, bool)> = list
                         .items
                         .iter()
-                        .filter_map(|pod| Some((pod.metadata.name.clone()?, (pod.metadata.uid.clone()?, is_ready(pod) && pod.metadata.deletion_timestamp.is_none()))))
+                        .filter_map(|pod| {
+                            Some((
+                                pod.metadata.name.clone()?,
+                                (
+                                    pod.metadata.uid.clone()?,
+                                    is_ready(pod) && pod.metadata.deletion_timestamp.is_none(),
+                                ),
+                            ))
+                        })
                         .collect();
-                    let down = known.keys().filter(|name| now.get(*name).is_none_or(|(_, ready)| !ready)).count();
+                    let down =
+                        known.keys().filter(|name| now.get(*name).is_none_or(|(_, ready)| !ready)).count();
                     seen.most_down = seen.most_down.max(down);
                     for (name, (uid, _)) in &now {
                         if known.get(name).is_some_and(|old| old != uid) {
@@ -69,7 +78,11 @@ impl Roll {
         let seen = self.end().await?;
         ensure!(seen.order.len() == members, "each member is restarted once: {:?}", seen.order);
         ensure!(seen.most_down <= 1, "{} members were down at once", seen.most_down);
-        ensure!(seen.order.last() == Some(&format!("{leader}-0")), "the leader {leader} was not the last: {:?}", seen.order);
+        ensure!(
+            seen.order.last() == Some(&format!("{leader}-0")),
+            "the leader {leader} was not the last: {:?}",
+            seen.order
+        );
         Ok(seen)
     }
 }

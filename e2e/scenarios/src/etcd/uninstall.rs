@@ -25,15 +25,24 @@ pub(crate) async fn take_over(context: &Context<'_>) -> Result<()> {
     environment.helm(&["uninstall", ETCD, "--namespace", NAMESPACE, "--wait"])?;
     let outcome = async {
         let definitions: Api<CustomResourceDefinition> = Api::all(environment.client.clone());
-        ensure!(definitions.get_opt("etcdclusters.etcd.ballast.dev").await?.is_some(), "the resource type went with the operator");
+        ensure!(
+            definitions.get_opt("etcdclusters.etcd.ballast.dev").await?.is_some(),
+            "the resource type went with the operator"
+        );
         ledger.progress(100).await?;
         cluster.nothing_rolled(&before).await?;
         // A pod that restarts comes back by itself.
         cluster.kill("my-1").await?;
-        wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, "my-1 to be back without the operator", || async {
-            let pod = cluster.pods().get_opt("my-1-0").await?;
-            Ok(pod.filter(|pod| pod.metadata.uid.as_ref() != before.get("my-1-0") && is_ready(pod)))
-        })
+        wait::until_in(
+            &cluster.client,
+            &cluster.namespace,
+            DEADLINE,
+            "my-1 to be back without the operator",
+            || async {
+                let pod = cluster.pods().get_opt("my-1-0").await?;
+                Ok(pod.filter(|pod| pod.metadata.uid.as_ref() != before.get("my-1-0") && is_ready(pod)))
+            },
+        )
         .await?;
         ledger.progress(20).await
     }
@@ -48,8 +57,14 @@ pub(crate) async fn take_over(context: &Context<'_>) -> Result<()> {
         let carry = sets
             .iter()
             .filter(|set| {
-                let inits = set.spec.as_ref().and_then(|spec| spec.template.spec.as_ref()?.init_containers.clone()).unwrap_or_default();
-                inits.iter().any(|init| init.image.as_deref().is_some_and(|image| image.ends_with(SECOND_TAG)))
+                let inits = set
+                    .spec
+                    .as_ref()
+                    .and_then(|spec| spec.template.spec.as_ref()?.init_containers.clone())
+                    .unwrap_or_default();
+                inits
+                    .iter()
+                    .any(|init| init.image.as_deref().is_some_and(|image| image.ends_with(SECOND_TAG)))
             })
             .count();
         Ok(if carry == 3 { Seen::Met(()) } else { Seen::NotYet(format!("{carry} of 3")) })

@@ -30,7 +30,11 @@ pub(crate) async fn rolling(context: &Context<'_>) -> Result<()> {
     cluster.edit(json!({"version": "3.6.16"})).await?;
     let status = cluster.ready().await?;
     roll.end_orderly(3, &leader).await?;
-    ensure!(status.members.iter().all(|member| member.version.as_deref() == Some("3.6.16")), "{:?}", status.members);
+    ensure!(
+        status.members.iter().all(|member| member.version.as_deref() == Some("3.6.16")),
+        "{:?}",
+        status.members
+    );
     ensure!(cluster.ids().await? == ids, "ids changed");
     cluster.settle(context, ledger, 3).await
 }
@@ -44,13 +48,18 @@ pub(crate) async fn reverted(context: &Context<'_>) -> Result<()> {
     cluster.edit(json!({"version": "3.6.16"})).await?;
     cluster
         .until("one member to run 3.6.16", |_, status| {
-            let new = status.members.iter().filter(|member| member.version.as_deref() == Some("3.6.16")).count();
+            let new =
+                status.members.iter().filter(|member| member.version.as_deref() == Some("3.6.16")).count();
             if new >= 1 { Seen::Met(()) } else { Seen::NotYet(format!("{:?}", status.members)) }
         })
         .await?;
     cluster.edit(json!({"version": "3.5.33"})).await?;
     let status = cluster.ready().await?;
-    ensure!(status.members.iter().all(|member| member.version.as_deref() == Some("3.5.33")), "{:?}", status.members);
+    ensure!(
+        status.members.iter().all(|member| member.version.as_deref() == Some("3.5.33")),
+        "{:?}",
+        status.members
+    );
     ensure!(status.cluster_version.as_deref() == Some("3.5"), "{:?}", status.cluster_version);
 
     // A minor version that is not known, and a jump over one.
@@ -66,7 +75,11 @@ pub(crate) async fn reverted(context: &Context<'_>) -> Result<()> {
     cluster.ready().await?;
     cluster
         .until("the cluster version to be 3.6", |_, status| {
-            if status.cluster_version.as_deref() == Some("3.6") { Seen::Met(()) } else { Seen::NotYet(format!("{:?}", status.cluster_version)) }
+            if status.cluster_version.as_deref() == Some("3.6") {
+                Seen::Met(())
+            } else {
+                Seen::NotYet(format!("{:?}", status.cluster_version))
+            }
         })
         .await?;
     let before = cluster.pod_uids().await?;

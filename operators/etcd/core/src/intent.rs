@@ -130,26 +130,48 @@ impl plan::Intent for Intent {
     fn message(&self) -> String {
         match self {
             Self::Bootstrap { ordinal, .. } => format!("making the first member (number {ordinal})"),
-            Self::Adopt { from, claims } => format!("taking over {} volumes of the cluster with uid {from}", claims.len()),
+            Self::Adopt { from, claims } => {
+                format!("taking over {} volumes of the cluster with uid {from}", claims.len())
+            }
             Self::ConfirmStarted { cluster_id } => format!("the cluster has started with id {cluster_id:x}"),
             Self::RevokeTicket { member, .. } => format!("{member} has started: its ticket is deleted"),
-            Self::AddMember { ordinal, why, .. } => format!("adding member number {ordinal} as a learner: {why}"),
+            Self::AddMember { ordinal, why, .. } => {
+                format!("adding member number {ordinal} as a learner: {why}")
+            }
             Self::Promote { member, .. } => format!("{member} has caught up: it becomes a voter"),
             Self::MoveLeader { from, to, why, .. } => format!("moving leadership from {from} to {to}: {why}"),
-            Self::RemoveMember { member, why, .. } => format!("removing {member} from etcd's member list: {why}"),
-            Self::Update { ordinal, why, .. } => format!("giving member number {ordinal} the new template: {why}"),
+            Self::RemoveMember { member, why, .. } => {
+                format!("removing {member} from etcd's member list: {why}")
+            }
+            Self::Update { ordinal, why, .. } => {
+                format!("giving member number {ordinal} the new template: {why}")
+            }
             Self::Restart { member, why, .. } => format!("restarting {member}: {why}"),
             Self::CleanUp { member, object } => {
-                format!("{member} is out of etcd's member list: deleting its {} {}", object.kind.as_str(), object.name)
+                format!(
+                    "{member} is out of etcd's member list: deleting its {} {}",
+                    object.kind.as_str(),
+                    object.name
+                )
             }
-            Self::DisarmAlarm { id } => format!("member {id:x} is out of etcd's member list: disarming its CORRUPT alarm"),
+            Self::DisarmAlarm { id } => {
+                format!("member {id:x} is out of etcd's member list: disarming its CORRUPT alarm")
+            }
             Self::ForceDeletePod { member, .. } => {
-                format!("{member} is out of etcd's member list and its node does not confirm the end of its pod: deleting the pod by force")
+                format!(
+                    "{member} is out of etcd's member list and its node does not confirm the end of its pod: deleting the pod by force"
+                )
             }
         }
     }
 
     fn disruptive(&self) -> bool {
-        !matches!(self, Self::ConfirmStarted { .. } | Self::RevokeTicket { .. } | Self::CleanUp { .. } | Self::DisarmAlarm { .. })
+        !matches!(
+            self,
+            Self::ConfirmStarted { .. }
+                | Self::RevokeTicket { .. }
+                | Self::CleanUp { .. }
+                | Self::DisarmAlarm { .. }
+        )
     }
 }

@@ -292,6 +292,8 @@ pub struct Observed {
     pub answers: Answers,
     /// Zones that could not take a member lately.
     pub suspect_zones: Vec<SuspectZone>,
+    /// Since when a quorum has served, by the last status; `None`: it did not.
+    pub quorum_since: Option<Timestamp>,
 }
 
 impl Observed {
@@ -339,13 +341,25 @@ pub fn addresses(desired: &Desired, children: &Children) -> Vec<(String, String)
 }
 
 /// Joins objects and answers.
-pub fn observe(desired: &Desired, previous: Option<&EtcdClusterStatus>, children: Children, answers: Answers) -> Observed {
+pub fn observe(
+    desired: &Desired,
+    previous: Option<&EtcdClusterStatus>,
+    children: Children,
+    answers: Answers,
+) -> Observed {
     let uid = desired.cluster.labels.uid.as_str();
     let (own, retained): (Vec<_>, Vec<_>) =
         children.claims.iter().filter_map(claim_view).partition(|claim| claim.cluster_uid == uid);
     let mut ordinals: BTreeSet<u32> = BTreeSet::new();
-    ordinals.extend(children.stateful_sets.iter().filter_map(|set| desired.ordinal(set.metadata.name.as_deref()?)));
-    ordinals.extend(children.pods.iter().filter_map(|pod| desired.ordinal(pod.metadata.labels.as_ref()?.get(label::MEMBER)?)));
+    ordinals.extend(
+        children.stateful_sets.iter().filter_map(|set| desired.ordinal(set.metadata.name.as_deref()?)),
+    );
+    ordinals.extend(
+        children
+            .pods
+            .iter()
+            .filter_map(|pod| desired.ordinal(pod.metadata.labels.as_ref()?.get(label::MEMBER)?)),
+    );
     ordinals.extend(own.iter().filter_map(|claim| desired.ordinal(&claim.member)));
     let listed = answers.list.clone().unwrap_or_default();
     let ordinal_of = |listed: &Listed| {
@@ -364,7 +378,8 @@ pub fn observe(desired: &Desired, previous: Option<&EtcdClusterStatus>, children
         .map(|ordinal| {
             let name = desired.member(ordinal);
             let entry = listed.iter().find(|entry| ordinal_of(entry) == Some(ordinal)).cloned();
-            let probe = answers.probes.get(&name).cloned().unwrap_or_else(|| Probe::Silent("not asked".to_owned()));
+            let probe =
+                answers.probes.get(&name).cloned().unwrap_or_else(|| Probe::Silent("not asked".to_owned()));
             // An address may have passed to another pod: only the id in etcd's own list is believed.
             let probe = match (&probe, &entry) {
                 (Probe::Answered(answer), Some(entry)) if answer.id != entry.id => {
@@ -372,9 +387,8 @@ pub fn observe(desired: &Desired, previous: Option<&EtcdClusterStatus>, children
                 }
                 _ => probe,
             };
-            let corrupt = entry
-                .as_ref()
-                .is_some_and(|entry| alarms.contains(&(entry.id, AlarmKind::Corrupt)));
+            let corrupt =
+                entry.as_ref().is_some_and(|entry| alarms.contains(&(entry.id, AlarmKind::Corrupt)));
             Member {
                 ordinal,
                 stateful_set: by_name(&children.stateful_sets, &name).and_then(stateful_set_view),
@@ -391,8 +405,9 @@ pub fn observe(desired: &Desired, previous: Option<&EtcdClusterStatus>, children
             }
         })
         .collect();
-    let record = bootstrap::find(&children, uid, desired.cluster.name())
-        .map(|found| found.map(|(record, reference, resource_version)| FoundRecord { record, reference, resource_version }));
+    let record = bootstrap::find(&children, uid, desired.cluster.name()).map(|found| {
+        found.map(|(record, reference, resource_version)| FoundRecord { record, reference, resource_version })
+    });
     Observed {
         children,
         record,
@@ -401,10 +416,17 @@ pub fn observe(desired: &Desired, previous: Option<&EtcdClusterStatus>, children
         retained,
         answers,
         suspect_zones: previous.map(|status| status.suspect_zones.clone()).unwrap_or_default(),
+        quorum_since: previous
+            .and_then(|status| status.conditions.iter().find(|condition| condition.type_ == "QuorumHealthy"))
+            .filter(|condition| condition.status == "True")
+            .map(|condition| condition.last_transition_time.0),
     }
 }
 
-fn reference(kind: ballast_core::object::Kind, metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Option<ObjectRef> {
+fn reference(
+    kind: ballast_core::object::Kind,
+    metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+) -> Option<ObjectRef> {
     Some(ObjectRef { kind, name: metadata.name.clone()?, uid: metadata.uid.clone().unwrap_or_default() })
 }
 
@@ -414,10 +436,14 @@ fn stateful_set_view(set: &StatefulSet) -> Option<StatefulSetView> {
     Some(StatefulSetView {
         reference: reference(ballast_core::object::Kind::StatefulSet, &set.metadata)?,
         template_hash: template
-            .and_then(|template| template.metadata.as_ref()?.annotations.as_ref()?.get(label::TEMPLATE_HASH).cloned())
+            .and_then(|template| {
+                template.metadata.as_ref()?.annotations.as_ref()?.get(label::TEMPLATE_HASH).cloned()
+            })
             .unwrap_or_default(),
         claim: pod.and_then(|pod| pod.volumes.as_ref()).and_then(|volumes| {
-            volumes.iter().find_map(|volume| volume.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone()))
+            volumes.iter().find_map(|volume| {
+                volume.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone())
+            })
         }),
         deleting: set.metadata.deletion_timestamp.is_some(),
         created: set.metadata.creation_timestamp.as_ref().map(|time| time.0),
@@ -433,8 +459,9 @@ fn pod_view(pod: &Pod) -> PodView {
     let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
     let unscheduled = condition("PodScheduled").filter(|condition| condition.status == "False");
     let running = main.is_some_and(|main| main.state.as_ref().is_some_and(|state| state.running.is_some()));
-    let lost_by_taint = condition("DisruptionTarget")
-        .is_some_and(|condition| condition.status == "True" && condition.reason.as_deref() == Some("DeletionByTaintManager"));
+    let lost_by_taint = condition("DisruptionTarget").is_some_and(|condition| {
+        condition.status == "True" && condition.reason.as_deref() == Some("DeletionByTaintManager")
+    });
     PodView {
         name: pod.metadata.name.clone().unwrap_or_default(),
         uid: pod.metadata.uid.clone().unwrap_or_default(),
@@ -451,15 +478,20 @@ fn pod_view(pod: &Pod) -> PodView {
         running,
         refusal: main.filter(|_| !running).and_then(refusal),
         waiting: inits.iter().chain(containers).find_map(waiting_reason).or_else(|| {
-            unscheduled.map(|condition| format!("Unschedulable: {}", condition.message.clone().unwrap_or_default()))
+            unscheduled
+                .map(|condition| format!("Unschedulable: {}", condition.message.clone().unwrap_or_default()))
         }),
         unschedulable: unscheduled.is_some(),
         node_lost: lost_by_taint || status.and_then(|status| status.reason.as_deref()) == Some("NodeLost"),
-        out_of_memory: main.and_then(last_termination).is_some_and(|ended| ended.reason.as_deref() == Some("OOMKilled")),
+        out_of_memory: main
+            .and_then(last_termination)
+            .is_some_and(|ended| ended.reason.as_deref() == Some("OOMKilled")),
     }
 }
 
-fn last_termination(container: &ContainerStatus) -> Option<&k8s_openapi::api::core::v1::ContainerStateTerminated> {
+fn last_termination(
+    container: &ContainerStatus,
+) -> Option<&k8s_openapi::api::core::v1::ContainerStateTerminated> {
     let current = container.state.as_ref().and_then(|state| state.terminated.as_ref());
     current.or_else(|| container.last_state.as_ref().and_then(|state| state.terminated.as_ref()))
 }
@@ -492,8 +524,9 @@ fn claim_view(claim: &PersistentVolumeClaim) -> Option<ClaimView> {
         zone: labels.get(label::ZONE).cloned(),
         cluster_uid: labels.get(label::CLUSTER_UID).cloned().unwrap_or_default(),
         member: labels.get(label::MEMBER).cloned()?,
-        requested: spec
-            .and_then(|spec| spec.resources.as_ref()?.requests.as_ref()?.get("storage").map(|size| size.0.clone())),
+        requested: spec.and_then(|spec| {
+            spec.resources.as_ref()?.requests.as_ref()?.get("storage").map(|size| size.0.clone())
+        }),
         class: spec.and_then(|spec| spec.storage_class_name.clone()),
     })
 }

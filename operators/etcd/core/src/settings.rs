@@ -126,11 +126,17 @@ pub fn parse(name: &str, value: &str, minor: Minor) -> Result<Value, String> {
     if let Some((_, instead)) = RESERVED.iter().find(|(reserved, _)| *reserved == name) {
         return Err(format!("{name} is reserved: {instead}"));
     }
-    let Some(key) = ALLOWED.iter().find(|key| key.name == name && (key.minors.0..=key.minors.1).contains(&minor.minor)) else {
+    let Some(key) =
+        ALLOWED.iter().find(|key| key.name == name && (key.minors.0..=key.minors.1).contains(&minor.minor))
+    else {
         let elsewhere = ALLOWED.iter().find(|key| key.name == name);
         return Err(match elsewhere {
-            Some(key) => format!("etcd {minor} does not know {name} (it exists in 3.{}): remove it", key.minors.0),
-            None => format!("etcd {minor} does not know {name}, or the operator does not allow it: remove it"),
+            Some(key) => {
+                format!("etcd {minor} does not know {name} (it exists in 3.{}): remove it", key.minors.0)
+            }
+            None => {
+                format!("etcd {minor} does not know {name}, or the operator does not allow it: remove it")
+            }
         });
     };
     if value.chars().any(char::is_control) {
@@ -141,17 +147,23 @@ pub fn parse(name: &str, value: &str, minor: Minor) -> Result<Value, String> {
 
 fn typed(kind: Kind, value: &str) -> Result<Value, String> {
     match kind {
-        Kind::Unsigned => {
-            value.parse::<u64>().map(|number| Value::Number(number.into())).map_err(|_| format!("{value:?} is not a whole number"))
+        Kind::Unsigned => value
+            .parse::<u64>()
+            .map(|number| Value::Number(number.into()))
+            .map_err(|_| format!("{value:?} is not a whole number")),
+        Kind::Bool => {
+            value.parse::<bool>().map(Value::Bool).map_err(|_| format!("{value:?} is neither true nor false"))
         }
-        Kind::Bool => value.parse::<bool>().map(Value::Bool).map_err(|_| format!("{value:?} is neither true nor false")),
         Kind::Text => Ok(Value::String(value.to_owned())),
         Kind::Duration => {
             let parsed = duration::parse(value).map_err(|error| error.to_string())?;
-            let nanoseconds = u64::try_from(parsed.as_nanos()).map_err(|_| format!("{value:?} is too long"))?;
+            let nanoseconds =
+                u64::try_from(parsed.as_nanos()).map_err(|_| format!("{value:?} is too long"))?;
             Ok(Value::Number(Number::from(nanoseconds)))
         }
-        Kind::List => Ok(Value::Array(value.split(',').map(|part| Value::String(part.trim().to_owned())).collect())),
+        Kind::List => {
+            Ok(Value::Array(value.split(',').map(|part| Value::String(part.trim().to_owned())).collect()))
+        }
     }
 }
 

@@ -52,17 +52,32 @@ pub fn planned(
         Some(Record::Started { .. } | Record::Adopted { .. })
     );
     let serving = observed.voters().filter(|member| member.serves()).count();
-    let members: Vec<MemberStatus> =
-        observed.members.iter().filter(|member| !member.gone()).map(|member| member_status(member, plan, now)).collect();
+    let members: Vec<MemberStatus> = observed
+        .members
+        .iter()
+        .filter(|member| !member.gone())
+        .map(|member| member_status(member, plan, now))
+        .collect();
     let known = observed.answers.list.as_ref();
-    let voters = known.map_or(usize::try_from(previous.replicas).unwrap_or(0), |list| list.iter().filter(|entry| !entry.learner).count());
-    let lowest = observed.members.iter().filter_map(Member::answer).map(|answer| answer.version.clone()).min();
+    let voters = known.map_or(usize::try_from(previous.replicas).unwrap_or(0), |list| {
+        list.iter().filter(|entry| !entry.learner).count()
+    });
+    let lowest =
+        observed.members.iter().filter_map(Member::answer).map(|answer| answer.version.clone()).min();
     let cluster_id = observed.cluster_ids().first().map(|id| format!("{id:x}"));
     EtcdClusterStatus {
         observed_generation: desired.generation,
-        conditions: conditions(&previous, &Facts { desired, observed, plan, error, started, serving, voters }, now),
+        conditions: conditions(
+            &previous,
+            &Facts { desired, observed, plan, error, started, serving, voters },
+            now,
+        ),
         version: lowest.map(|version| version.to_string()).or(previous.version),
-        cluster_version: observed.answers.cluster_version.map(|minor: Minor| minor.to_string()).or(previous.cluster_version),
+        cluster_version: observed
+            .answers
+            .cluster_version
+            .map(|minor: Minor| minor.to_string())
+            .or(previous.cluster_version),
         cluster_id: cluster_id.or(previous.cluster_id),
         replicas: i32::try_from(voters).unwrap_or(i32::MAX),
         ready_members: Some(format!("{serving}/{}", desired.replicas)),
@@ -98,12 +113,21 @@ fn conditions(previous: &EtcdClusterStatus, facts: &Facts<'_>, now: Timestamp) -
     set("Progressing", progressing(facts));
     set("Degraded", degraded(facts));
     let notes = facts.desired.notes.join("; ");
-    set("SpecValid", (Status::True, "Valid", if notes.is_empty() { "the specification is valid".to_owned() } else { notes }));
+    set(
+        "SpecValid",
+        (
+            Status::True,
+            "Valid",
+            if notes.is_empty() { "the specification is valid".to_owned() } else { notes },
+        ),
+    );
     set(
         "VersionSupported",
         match versions::supported(&facts.desired.version) {
             Ok(_) => match versions::known_bad(&facts.desired.version) {
-                Some(fault) => (Status::True, "KnownFault", format!("etcd {}: {fault}", facts.desired.version)),
+                Some(fault) => {
+                    (Status::True, "KnownFault", format!("etcd {}: {fault}", facts.desired.version))
+                }
                 None => (Status::True, "Supported", format!("etcd {}", facts.desired.version)),
             },
             Err(message) => (Status::False, "VersionNotSupported", message),
@@ -115,7 +139,11 @@ fn conditions(previous: &EtcdClusterStatus, facts: &Facts<'_>, now: Timestamp) -
 fn ready(facts: &Facts<'_>) -> (Status, &'static str, String) {
     let Facts { desired, serving, voters, .. } = facts;
     if !facts.started {
-        let message = facts.plan.blocked.first().map_or_else(|| "the first member is being made".to_owned(), |blocked| blocked.message.clone());
+        let message = facts
+            .plan
+            .blocked
+            .first()
+            .map_or_else(|| "the first member is being made".to_owned(), |blocked| blocked.message.clone());
         return (Status::False, "Bootstrapping", message);
     }
     match facts.observed.quorum() {
@@ -124,14 +152,22 @@ fn ready(facts: &Facts<'_>) -> (Status, &'static str, String) {
         Some(true) if *serving == desired.replicas && *voters == desired.replicas => {
             (Status::True, "MembersServe", format!("{serving} of {} members serve", desired.replicas))
         }
-        Some(true) => (Status::False, "MembersMissing", format!("{serving} of {} members serve; clients are served", desired.replicas)),
+        Some(true) => (
+            Status::False,
+            "MembersMissing",
+            format!("{serving} of {} members serve; clients are served", desired.replicas),
+        ),
     }
 }
 
 fn quorum(facts: &Facts<'_>) -> (Status, &'static str, String) {
     let message = format!("{} of {} voters serve a linearizable read", facts.serving, facts.voters);
     match facts.observed.quorum() {
-        None => (Status::Unknown, "QuorumUnknown", "no member serves a linearizable read, so etcd's member list is not known".to_owned()),
+        None => (
+            Status::Unknown,
+            "QuorumUnknown",
+            "no member serves a linearizable read, so etcd's member list is not known".to_owned(),
+        ),
         Some(true) => (Status::True, "QuorumServes", message),
         Some(false) => (Status::False, "QuorumLost", message),
     }
@@ -142,7 +178,15 @@ fn progressing(facts: &Facts<'_>) -> (Status, &'static str, String) {
         return (Status::True, intent.reason(), intent.message());
     }
     if let Some(blocked) = facts.plan.blocked.first() {
-        let stopped = matches!(blocked.reason, "Paused" | "VersionStepRefused" | "VersionNotSupported" | "RetainedVolumes" | "DataLost" | "SplitBrain");
+        let stopped = matches!(
+            blocked.reason,
+            "Paused"
+                | "VersionStepRefused"
+                | "VersionNotSupported"
+                | "RetainedVolumes"
+                | "DataLost"
+                | "SplitBrain"
+        );
         return (Status::from(!stopped), blocked.reason, blocked.message.clone());
     }
     (Status::False, "Converged", "nothing is to be done".to_owned())
@@ -152,10 +196,22 @@ fn degraded(facts: &Facts<'_>) -> (Status, &'static str, String) {
     if let Some(error) = facts.error {
         return (Status::True, "ReconcileFailed", error.to_owned());
     }
-    if let Some(blocked) = facts.plan.blocked.iter().find(|blocked| matches!(blocked.reason, "DataLost" | "SplitBrain" | "ForeignMember")) {
+    if let Some(blocked) = facts
+        .plan
+        .blocked
+        .iter()
+        .find(|blocked| matches!(blocked.reason, "DataLost" | "SplitBrain" | "ForeignMember"))
+    {
         return (Status::True, blocked.reason, blocked.message.clone());
     }
-    let full: Vec<_> = facts.observed.answers.alarms.iter().flatten().filter(|(_, kind)| *kind == crate::observed::AlarmKind::NoSpace).collect();
+    let full: Vec<_> = facts
+        .observed
+        .answers
+        .alarms
+        .iter()
+        .flatten()
+        .filter(|(_, kind)| *kind == crate::observed::AlarmKind::NoSpace)
+        .collect();
     if !full.is_empty() {
         return (
             Status::True,
@@ -163,8 +219,12 @@ fn degraded(facts: &Facts<'_>) -> (Status, &'static str, String) {
             "the database reached its quota and refuses writes: compact and defragment it, or raise spec.etcd.quotaBackendBytes".to_owned(),
         );
     }
-    let silent: Vec<_> =
-        facts.observed.voters().filter(|member| !member.serves()).map(|member| format!("{} ({})", member.name, doing(member, facts.plan).unwrap_or_default())).collect();
+    let silent: Vec<_> = facts
+        .observed
+        .voters()
+        .filter(|member| !member.serves())
+        .map(|member| format!("{} ({})", member.name, doing(member, facts.plan).unwrap_or_default()))
+        .collect();
     if facts.started && !silent.is_empty() {
         return (Status::True, "MemberNotServing", format!("not serving: {}", silent.join(", ")));
     }
@@ -208,7 +268,9 @@ fn doing(member: &Member, plan: &Plan<Intent>) -> Option<String> {
         | Intent::CleanUp { member, .. }
         | Intent::ForceDeletePod { member, .. } => Some((member.clone(), intent)),
         Intent::MoveLeader { from, .. } => Some((from.clone(), intent)),
-        Intent::Bootstrap { ordinal, .. } | Intent::AddMember { ordinal, .. } | Intent::Update { ordinal, .. } => {
+        Intent::Bootstrap { ordinal, .. }
+        | Intent::AddMember { ordinal, .. }
+        | Intent::Update { ordinal, .. } => {
             (*ordinal == member.ordinal).then(|| (member.name.clone(), intent))
         }
         Intent::Adopt { .. } | Intent::ConfirmStarted { .. } | Intent::DisarmAlarm { .. } => None,
@@ -238,8 +300,15 @@ fn doing(member: &Member, plan: &Plan<Intent>) -> Option<String> {
     }
 }
 
-fn suspect_zones(previous: &[SuspectZone], desired: &Desired, observed: &Observed, members: &[MemberStatus], now: Timestamp) -> Vec<SuspectZone> {
-    let serves_in = |zone: &str| observed.members.iter().any(|member| member.zone() == Some(zone) && member.serves());
+fn suspect_zones(
+    previous: &[SuspectZone],
+    desired: &Desired,
+    observed: &Observed,
+    members: &[MemberStatus],
+    now: Timestamp,
+) -> Vec<SuspectZone> {
+    let serves_in =
+        |zone: &str| observed.members.iter().any(|member| member.zone() == Some(zone) && member.serves());
     let recent = |suspect: &&SuspectZone| {
         suspect.since.parse::<Timestamp>().is_ok_and(|since| now.duration_since(since) < suspect_for())
     };
@@ -250,8 +319,12 @@ fn suspect_zones(previous: &[SuspectZone], desired: &Desired, observed: &Observe
         let placeless = member.pod.as_ref().is_some_and(|pod| {
             pod.unschedulable || pod.node_lost || pod.deletion_due.is_some_and(|due| now > due)
         });
-        let since = members.iter().find(|status| status.name == member.name).and_then(|status| status.unhealthy_since.as_ref()?.parse::<Timestamp>().ok());
-        let long = since.is_some_and(|since| now.duration_since(since).unsigned_abs() >= desired.restart_after);
+        let since = members
+            .iter()
+            .find(|status| status.name == member.name)
+            .and_then(|status| status.unhealthy_since.as_ref()?.parse::<Timestamp>().ok());
+        let long =
+            since.is_some_and(|since| now.duration_since(since).unsigned_abs() >= desired.restart_after);
         if placeless && long && !serves_in(zone) && !zones.iter().any(|suspect| suspect.zone == zone) {
             zones.push(SuspectZone { zone: zone.to_owned(), since: condition::rfc3339(now) });
         }

@@ -129,7 +129,10 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
     let name = resource.metadata.name.clone().unwrap_or_default();
     let uid = resource.metadata.uid.clone().unwrap_or_default();
     if name.len() > MAX_NAME {
-        invalid.push(Invalid::new("metadata.name", format!("may have at most {MAX_NAME} characters, has {}", name.len())));
+        invalid.push(Invalid::new(
+            "metadata.name",
+            format!("may have at most {MAX_NAME} characters, has {}", name.len()),
+        ));
     }
     if !(1..=9).contains(&spec.replicas) {
         invalid.push(Invalid::new("spec.replicas", format!("must be 1 to 9, is {}", spec.replicas)));
@@ -137,8 +140,10 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
     let version = resolve_version(&spec.version, &mut invalid);
     let storage = resolve_storage(&spec.storage, &mut invalid);
     let settings = resolve_settings(spec, settings_minor(version.as_ref()), &mut invalid);
-    let restart_after = resolve_duration("spec.repair.restartAfter", spec.repair.restart_after.as_deref(), 300, &mut invalid);
-    let replace_after = resolve_duration("spec.repair.replaceAfter", spec.repair.replace_after.as_deref(), 900, &mut invalid);
+    let restart_after =
+        resolve_duration("spec.repair.restartAfter", spec.repair.restart_after.as_deref(), 300, &mut invalid);
+    let replace_after =
+        resolve_duration("spec.repair.replaceAfter", spec.repair.replace_after.as_deref(), 900, &mut invalid);
     let overlay = resolve_overlay(spec.pod.template.as_ref(), &mut invalid);
     check_unique_zones(&spec.zones, &mut invalid);
     let annotations = resource.metadata.annotations.clone().unwrap_or_default();
@@ -178,7 +183,8 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
         zones: spec.zones.clone(),
         storage,
         settings,
-        resources: serde_json::to_value(spec.resources.clone().unwrap_or_default()).unwrap_or_else(|_| json!({})),
+        resources: serde_json::to_value(spec.resources.clone().unwrap_or_default())
+            .unwrap_or_else(|_| json!({})),
         overlay,
         grace_seconds,
         restart_after,
@@ -231,10 +237,19 @@ fn resolve_storage(storage: &crate::api::Storage, invalid: &mut Vec<Invalid>) ->
     }
     let size = storage.size.clone().unwrap_or_else(|| "8Gi".to_owned());
     quantity_of("spec.storage.size", &size);
-    Storage::Volume { size, class: storage.storage_class_name.clone(), owned: storage.when_deleted == WhenDeleted::Delete }
+    Storage::Volume {
+        size,
+        class: storage.storage_class_name.clone(),
+        owned: storage.when_deleted == WhenDeleted::Delete,
+    }
 }
 
-fn resolve_duration(field: &str, text: Option<&str>, default_seconds: u64, invalid: &mut Vec<Invalid>) -> Duration {
+fn resolve_duration(
+    field: &str,
+    text: Option<&str>,
+    default_seconds: u64,
+    invalid: &mut Vec<Invalid>,
+) -> Duration {
     let default = Duration::from_secs(default_seconds);
     let Some(text) = text else { return default };
     match duration::parse(text) {
@@ -284,7 +299,9 @@ fn resolve_skips(text: Option<&String>, invalid: &mut Vec<Invalid>) -> Vec<(Stri
             Some((name, Ok(until))) => skips.push((name.to_owned(), until)),
             _ => invalid.push(Invalid::new(
                 format!("metadata.annotations[{}]", label::SKIP_PREDICATE),
-                format!("{entry:?} is not <predicate>@<time>, for instance voters-caught-up@2030-01-01T12:00:00Z"),
+                format!(
+                    "{entry:?} is not <predicate>@<time>, for instance voters-caught-up@2030-01-01T12:00:00Z"
+                ),
             )),
         }
     }
@@ -297,12 +314,18 @@ fn settings_minor(version: Option<&Version>) -> Minor {
     version.and_then(versions::row).map_or(newest, |row| row.minor)
 }
 
-fn resolve_settings(spec: &crate::api::EtcdClusterSpec, minor: Minor, invalid: &mut Vec<Invalid>) -> Vec<(String, Value)> {
+fn resolve_settings(
+    spec: &crate::api::EtcdClusterSpec,
+    minor: Minor,
+    invalid: &mut Vec<Invalid>,
+) -> Vec<(String, Value)> {
     let etcd = &spec.etcd;
     let mut settings: Vec<(String, Value)> = vec![];
     let mut set = |key: &str, value: Value| settings.push((key.to_owned(), value));
-    let heartbeat = resolve_duration("spec.etcd.heartbeatInterval", etcd.heartbeat_interval.as_deref(), 0, invalid);
-    let election = resolve_duration("spec.etcd.electionTimeout", etcd.election_timeout.as_deref(), 0, invalid);
+    let heartbeat =
+        resolve_duration("spec.etcd.heartbeatInterval", etcd.heartbeat_interval.as_deref(), 0, invalid);
+    let election =
+        resolve_duration("spec.etcd.electionTimeout", etcd.election_timeout.as_deref(), 0, invalid);
     let (heartbeat, election) = (milliseconds(heartbeat, 100), milliseconds(election, 1000));
     if election < 5 * heartbeat {
         invalid.push(Invalid::new(
@@ -329,7 +352,10 @@ fn resolve_settings(spec: &crate::api::EtcdClusterSpec, minor: Minor, invalid: &
         if !valid {
             invalid.push(Invalid::new(
                 "spec.etcd.autoCompaction.retention",
-                format!("{:?} does not fit: give a duration such as 8h for Periodic, a number for Revision", compaction.retention),
+                format!(
+                    "{:?} does not fit: give a duration such as 8h for Periodic, a number for Revision",
+                    compaction.retention
+                ),
             ));
         }
         set("auto-compaction-mode", mode.into());

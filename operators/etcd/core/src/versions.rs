@@ -44,7 +44,10 @@ pub fn row(version: &Version) -> Option<&'static Row> {
 pub fn supported(version: &Version) -> Result<&'static Row, String> {
     let Some(row) = row(version) else {
         let minors: Vec<String> = SUPPORTED.iter().map(|row| row.minor.to_string()).collect();
-        return Err(format!("etcd {version} is not supported by this operator; supported minor versions: {}", minors.join(", ")));
+        return Err(format!(
+            "etcd {version} is not supported by this operator; supported minor versions: {}",
+            minors.join(", ")
+        ));
     };
     if version.patch < row.minimum_patch {
         return Err(format!("etcd {version} is too old; use at least {}.{}", row.minor, row.minimum_patch));
@@ -83,7 +86,9 @@ pub fn step(running: &[Version], cluster: Option<Minor>, wanted: &Version) -> Re
     }
     let least = supported(wanted)?.upgrade_from_patch.unwrap_or_default();
     match running.iter().find(|version| Minor::from(*version) == cluster && version.patch < least) {
-        Some(old) => Err(format!("a member runs {old}; upgrade to at least {cluster}.{least} before {target}")),
+        Some(old) => {
+            Err(format!("a member runs {old}; upgrade to at least {cluster}.{least} before {target}"))
+        }
         None => Ok(()),
     }
 }
@@ -122,7 +127,12 @@ mod tests {
     #[case::downgrade(&["3.6.16"], Some((3, 6)), "3.5.33", Some("cannot be downgraded"))]
     #[case::jump(&["3.5.33"], Some((3, 5)), "3.7.1", Some("skips a minor"))]
     #[case::unknown_is_no(&["3.5.33"], None, "3.5.33", Some("not known"))]
-    fn steps(#[case] running: &[&str], #[case] cluster: Option<(u64, u64)>, #[case] wanted: &str, #[case] refused: Option<&str>) {
+    fn steps(
+        #[case] running: &[&str],
+        #[case] cluster: Option<(u64, u64)>,
+        #[case] wanted: &str,
+        #[case] refused: Option<&str>,
+    ) {
         let running: Vec<Version> = running.iter().map(|text| v(text)).collect();
         let cluster = cluster.map(|(major, minor)| Minor { major, minor });
         match (step(&running, cluster, &v(wanted)), refused) {

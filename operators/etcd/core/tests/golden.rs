@@ -62,7 +62,8 @@ fn the_configuration_file(#[case] name: &str, #[case] version: &str, #[case] key
 
 #[test]
 fn what_a_ticket_appends() {
-    let members = [("my-0".to_owned(), "http://a:2380".to_owned()), ("my-1".to_owned(), "http://b:2380".to_owned())];
+    let members =
+        [("my-0".to_owned(), "http://a:2380".to_owned()), ("my-1".to_owned(), "http://b:2380".to_owned())];
     insta::assert_snapshot!(build::initial_cluster(&members, "existing"));
 }
 

@@ -60,7 +60,12 @@ enum State {
 }
 
 /// Three members in these states, whose cluster has started.
-fn seen(desired: &Desired, states: [State; 3], previous: Option<&EtcdClusterStatus>, listed: bool) -> Observed {
+fn seen(
+    desired: &Desired,
+    states: [State; 3],
+    previous: Option<&EtcdClusterStatus>,
+    listed: bool,
+) -> Observed {
     let mut children = Children::default();
     let mut answers = Answers { cluster_version: Some(Minor { major: 3, minor: 6 }), ..Answers::default() };
     let mut list = vec![];
@@ -78,10 +83,13 @@ fn seen(desired: &Desired, states: [State; 3], previous: Option<&EtcdClusterStat
             value["metadata"]["uid"] = json!(format!("uid-{ordinal}"));
             value
         };
-        let set: StatefulSet =
-            serde_json::from_value(with_uid(serde_json::to_value(build::stateful_set(desired, &place)).unwrap())).unwrap();
+        let set: StatefulSet = serde_json::from_value(with_uid(
+            serde_json::to_value(build::stateful_set(desired, &place)).unwrap(),
+        ))
+        .unwrap();
         let mut claim: PersistentVolumeClaim =
-            serde_json::from_value(with_uid(serde_json::to_value(build::claim(desired, &place)).unwrap())).unwrap();
+            serde_json::from_value(with_uid(serde_json::to_value(build::claim(desired, &place)).unwrap()))
+                .unwrap();
         claim.status.get_or_insert_default().phase = Some("Bound".to_owned());
         let template = set.spec.as_ref().unwrap().template.clone();
         let running = state != State::Unschedulable;
@@ -98,7 +106,12 @@ fn seen(desired: &Desired, states: [State; 3], previous: Option<&EtcdClusterStat
         children.stateful_sets.push(set);
         children.claims.push(claim);
         children.pods.push(pod);
-        list.push(Listed { id, name: name.clone(), peer_urls: vec![peer_url(&desired.cluster.host(&name))], learner: false });
+        list.push(Listed {
+            id,
+            name: name.clone(),
+            peer_urls: vec![peer_url(&desired.cluster.host(&name))],
+            learner: false,
+        });
         let probe = match state {
             State::Serves | State::NoRead => Probe::Answered(Answer {
                 id,
@@ -125,7 +138,12 @@ fn seen(desired: &Desired, states: [State; 3], previous: Option<&EtcdClusterStat
     observe(desired, previous, children, answers)
 }
 
-fn planned(states: [State; 3], previous: Option<EtcdClusterStatus>, plan: &Plan<Intent>, now: &str) -> EtcdClusterStatus {
+fn planned(
+    states: [State; 3],
+    previous: Option<EtcdClusterStatus>,
+    plan: &Plan<Intent>,
+    now: &str,
+) -> EtcdClusterStatus {
     let desired = desired();
     let listed = states.iter().filter(|state| **state == State::Serves).count() > 1;
     let observed = seen(&desired, states, previous.as_ref(), listed);
@@ -178,7 +196,10 @@ fn what_waits_for_people_is_no_progress(#[case] reason: &'static str, #[case] va
 #[case("ForeignMember")]
 fn what_needs_people_is_degraded(#[case] reason: &'static str) {
     let plan = Plan { blocked: vec![Blocked::new("some-predicate", reason, "why")], ..Plan::default() };
-    assert_eq!(condition(&planned([Serves; 3], None, &plan, NOW), "Degraded"), ("True".to_owned(), reason.to_owned()));
+    assert_eq!(
+        condition(&planned([Serves; 3], None, &plan, NOW), "Degraded"),
+        ("True".to_owned(), reason.to_owned())
+    );
 }
 
 #[test]
@@ -190,7 +211,10 @@ fn the_facts_are_there() {
     assert_eq!(status.cluster_id.as_deref(), Some("abc"));
     assert_eq!(status.endpoints.unwrap().client, client_url("my-client.ns.svc"));
     let member = &status.members[0];
-    assert_eq!((member.name.as_str(), member.id.as_deref(), member.role.as_str()), ("my-0", Some("10"), "Leader"));
+    assert_eq!(
+        (member.name.as_str(), member.id.as_deref(), member.role.as_str()),
+        ("my-0", Some("10"), "Leader")
+    );
     assert_eq!((member.zone.as_deref(), member.health.as_str()), (Some("a"), "Serving"));
     assert_eq!((&member.unhealthy_since, &member.doing), (&None, &None));
 }
@@ -250,7 +274,9 @@ fn what_is_being_done_stands_with_its_member() {
 
 #[test]
 fn a_zone_is_suspected_after_a_while_for_an_hour_unless_it_serves_again() {
-    let zones = |status: &EtcdClusterStatus| status.suspect_zones.iter().map(|zone| zone.zone.clone()).collect::<Vec<_>>();
+    let zones = |status: &EtcdClusterStatus| {
+        status.suspect_zones.iter().map(|zone| zone.zone.clone()).collect::<Vec<_>>()
+    };
     let states = [Serves, Serves, Unschedulable];
     let first = planned(states, None, &Plan::default(), "2026-01-01T12:00:00Z");
     assert!(zones(&first).is_empty(), "not at once");

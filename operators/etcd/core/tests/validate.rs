@@ -94,7 +94,9 @@ fn paused_by_annotation(#[case] annotation: &str, #[case] paused: bool) {
 fn ordinals_and_names_belong_together() {
     let desired = valid("version: 3.6.16");
     assert_eq!(desired.member(7), "my-7");
-    for (name, ordinal) in [("my-7", Some(7)), ("my-07", None), ("my-", None), ("my-x-1", None), ("other-1", None)] {
+    for (name, ordinal) in
+        [("my-7", Some(7)), ("my-07", None), ("my-", None), ("my-x-1", None), ("other-1", None)]
+    {
         assert_eq!(desired.ordinal(name), ordinal, "{name}");
     }
 }
@@ -106,19 +108,34 @@ fn ordinals_and_names_belong_together() {
 #[case::version_short("version: '3.6'", "spec.version")]
 #[case::version_text("version: latest", "spec.version")]
 #[case::version_newline("version: \"3.6.16\\n\"", "spec.version")]
-#[case::reserved_key("version: 3.6.16\netcd: {extraConfig: {initial-cluster: a=b}}", "spec.etcd.extraConfig[initial-cluster]")]
-#[case::unknown_key("version: 3.6.16\netcd: {extraConfig: {no-such-key: '1'}}", "spec.etcd.extraConfig[no-such-key]")]
+#[case::reserved_key(
+    "version: 3.6.16\netcd: {extraConfig: {initial-cluster: a=b}}",
+    "spec.etcd.extraConfig[initial-cluster]"
+)]
+#[case::unknown_key(
+    "version: 3.6.16\netcd: {extraConfig: {no-such-key: '1'}}",
+    "spec.etcd.extraConfig[no-such-key]"
+)]
 #[case::key_of_another_minor(
     "version: 3.5.33\netcd: {extraConfig: {corrupt-check-time: 5m}}",
     "spec.etcd.extraConfig[corrupt-check-time]"
 )]
-#[case::newline_in_a_value("version: 3.6.16\netcd: {extraConfig: {cors: \"a\\nname: b\"}}", "spec.etcd.extraConfig[cors]")]
-#[case::wrong_type("version: 3.6.16\netcd: {extraConfig: {max-txn-ops: many}}", "spec.etcd.extraConfig[max-txn-ops]")]
+#[case::newline_in_a_value(
+    "version: 3.6.16\netcd: {extraConfig: {cors: \"a\\nname: b\"}}",
+    "spec.etcd.extraConfig[cors]"
+)]
+#[case::wrong_type(
+    "version: 3.6.16\netcd: {extraConfig: {max-txn-ops: many}}",
+    "spec.etcd.extraConfig[max-txn-ops]"
+)]
 #[case::election_below_five_heartbeats(
     "version: 3.6.16\netcd: {heartbeatInterval: 300ms, electionTimeout: 1s}",
     "spec.etcd.electionTimeout"
 )]
-#[case::heartbeat_against_the_default_election("version: 3.6.16\netcd: {heartbeatInterval: 300ms}", "spec.etcd.electionTimeout")]
+#[case::heartbeat_against_the_default_election(
+    "version: 3.6.16\netcd: {heartbeatInterval: 300ms}",
+    "spec.etcd.electionTimeout"
+)]
 #[case::election_too_long("version: 3.6.16\netcd: {electionTimeout: 51s}", "spec.etcd.electionTimeout")]
 #[case::duration("version: 3.6.16\netcd: {heartbeatInterval: fast}", "spec.etcd.heartbeatInterval")]
 #[case::compaction_mode(
@@ -127,12 +144,18 @@ fn ordinals_and_names_belong_together() {
 )]
 #[case::storage_too_small("version: 3.6.16\nstorage: {size: 1Mi}", "spec.storage.size")]
 #[case::storage_no_quantity("version: 3.6.16\nstorage: {size: big}", "spec.storage.size")]
-#[case::ephemeral_too_small("version: 3.6.16\nstorage: {ephemeral: {sizeLimit: 1Mi}}", "spec.storage.ephemeral.sizeLimit")]
+#[case::ephemeral_too_small(
+    "version: 3.6.16\nstorage: {ephemeral: {sizeLimit: 1Mi}}",
+    "spec.storage.ephemeral.sizeLimit"
+)]
 #[case::restart_after("version: 3.6.16\nrepair: {restartAfter: soon}", "spec.repair.restartAfter")]
 #[case::replace_after_zero("version: 3.6.16\nrepair: {replaceAfter: 0s}", "spec.repair.replaceAfter")]
 #[case::duplicate_zone("version: 3.6.16\nzones: [a, b, a]", "spec.zones[2]")]
 #[case::empty_zone("version: 3.6.16\nzones: [a, '']", "spec.zones[1]")]
-#[case::protected_pod_field("version: 3.6.16\npod: {template: {spec: {hostNetwork: true}}}", "spec.pod.template.spec.hostNetwork")]
+#[case::protected_pod_field(
+    "version: 3.6.16\npod: {template: {spec: {hostNetwork: true}}}",
+    "spec.pod.template.spec.hostNetwork"
+)]
 #[case::etcd_environment(
     "version: 3.6.16\npod: {template: {spec: {containers: [{name: etcd, env: [{name: ETCD_NAME, value: x}]}]}}}",
     "spec.pod.template.spec.containers[etcd].env[ETCD_NAME]"
@@ -198,7 +221,11 @@ fn all_errors_are_returned() {
 
 #[test]
 fn an_unparsable_version_does_not_hide_errors_in_settings() {
-    let found = fields(&resource("my", "", "version: latest\netcd: {extraConfig: {initial-cluster: x}, electionTimeout: 100ms}"));
+    let found = fields(&resource(
+        "my",
+        "",
+        "version: latest\netcd: {extraConfig: {initial-cluster: x}, electionTimeout: 100ms}",
+    ));
     assert!(found.contains(&"spec.version".to_owned()), "{found:?}");
     assert!(found.contains(&"spec.etcd.electionTimeout".to_owned()), "{found:?}");
     assert!(found.contains(&"spec.etcd.extraConfig[initial-cluster]".to_owned()), "{found:?}");

@@ -49,7 +49,11 @@ impl From<Error> for EtcdError {
             Error::GRpcStatus(status) => status.message().to_owned(),
             other => other.to_string(),
         };
-        if NOT_YET.iter().any(|part| message.contains(part)) { Self::NotYet(message) } else { Self::Failed(message) }
+        if NOT_YET.iter().any(|part| message.contains(part)) {
+            Self::NotYet(message)
+        } else {
+            Self::Failed(message)
+        }
     }
 }
 
@@ -76,8 +80,10 @@ impl Connection {
     /// The member's own view, and whether a linearizable read through it succeeds.
     pub async fn ask(&mut self) -> Result<Answer, EtcdError> {
         let status = self.client.status().await?;
-        let header = status.header().ok_or_else(|| EtcdError::Failed("an answer without a header".to_owned()))?;
-        let version = version::parse(status.version()).map_err(|error| EtcdError::Failed(error.to_string()))?;
+        let header =
+            status.header().ok_or_else(|| EtcdError::Failed("an answer without a header".to_owned()))?;
+        let version =
+            version::parse(status.version()).map_err(|error| EtcdError::Failed(error.to_string()))?;
         let mut answer = Answer {
             id: header.member_id(),
             cluster_id: header.cluster_id(),
@@ -122,7 +128,12 @@ impl Connection {
         let failed = |error: &dyn std::fmt::Display| EtcdError::Failed(error.to_string());
         let url = format!("{}/version", client_url(&self.address));
         let answer = http.get(url).timeout(TIMEOUT).send().await.map_err(|error| failed(&error))?;
-        let versions: Versions = answer.error_for_status().map_err(|error| failed(&error))?.json().await.map_err(|error| failed(&error))?;
+        let versions: Versions = answer
+            .error_for_status()
+            .map_err(|error| failed(&error))?
+            .json()
+            .await
+            .map_err(|error| failed(&error))?;
         let version = version::parse(&versions.etcdcluster).map_err(|error| failed(&error))?;
         Ok(Minor::from(&version))
     }

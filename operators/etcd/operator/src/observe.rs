@@ -15,7 +15,9 @@ pub async fn ask(desired: &Desired, children: &Children, http: &reqwest::Client)
     let asked = addresses(desired, children).into_iter().map(|(member, address)| async move {
         let mut connection = connect(&address).await.map_err(|error| error.to_string())?;
         let answer = connection.ask().await.map_err(|error| error.to_string());
-        Ok::<_, String>((connection, answer?)).map(|(connection, answer)| (member.clone(), connection, answer)).map_err(|error: String| format!("{member}: {error}"))
+        Ok::<_, String>((connection, answer?))
+            .map(|(connection, answer)| (member.clone(), connection, answer))
+            .map_err(|error: String| format!("{member}: {error}"))
     });
     let names: Vec<String> = addresses(desired, children).into_iter().map(|(member, _)| member).collect();
     let mut answers = Answers::default();
@@ -25,7 +27,10 @@ pub async fn ask(desired: &Desired, children: &Children, http: &reqwest::Client)
             Ok((_, connection, answer)) => {
                 // An address may have passed to a pod of another cluster.
                 if let Some(expected) = recorded.filter(|expected| *expected != answer.cluster_id) {
-                    Probe::Silent(format!("it answers for the cluster {:x}, not {expected:x}", answer.cluster_id))
+                    Probe::Silent(format!(
+                        "it answers for the cluster {:x}, not {expected:x}",
+                        answer.cluster_id
+                    ))
                 } else {
                     if answer.linearizable && trusted.is_none() {
                         trusted = Some(connection);

@@ -55,7 +55,8 @@ impl Operator for EtcdOperator {
     }
 
     fn answered(&self, observed: &Observed) -> bool {
-        let running = observed.members.iter().filter(|member| member.pod.as_ref().is_some_and(|pod| pod.running));
+        let running =
+            observed.members.iter().filter(|member| member.pod.as_ref().is_some_and(|pod| pod.running));
         running.clone().count() == 0 || running.clone().any(|member| member.answer().is_some())
     }
 
@@ -63,14 +64,22 @@ impl Operator for EtcdOperator {
         plan::plan(desired, observed, now)
     }
 
-    async fn act(&self, writer: &Writer, desired: &Desired, observed: &Observed, intent: &Intent) -> Result<(), ActError> {
+    async fn act(
+        &self,
+        writer: &Writer,
+        desired: &Desired,
+        observed: &Observed,
+        intent: &Intent,
+    ) -> Result<(), ActError> {
         act::act(writer, desired, observed, intent).await
     }
 
     fn status(&self, resource: &EtcdCluster, view: View<'_, Self>, now: Timestamp) -> Value {
         let status = match view {
             View::Invalid(errors) => status::invalid(resource, errors, now),
-            View::Planned { desired, observed, plan, error } => status::planned(resource, desired, observed, plan, error, now),
+            View::Planned { desired, observed, plan, error } => {
+                status::planned(resource, desired, observed, plan, error, now)
+            }
         };
         serde_json::to_value(status).unwrap_or(Value::Null)
     }
@@ -81,12 +90,18 @@ impl Operator for EtcdOperator {
 
     fn gauges(&self, observed: &Observed) -> Vec<(&'static str, f64)> {
         let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
-        let largest = observed.members.iter().filter_map(|member| member.answer()).map(|answer| answer.db_size).max();
+        let largest =
+            observed.members.iter().filter_map(|member| member.answer()).map(|answer| answer.db_size).max();
         vec![
             ("members", count(observed.voters().count())),
             ("members_serving", count(observed.voters().filter(|member| member.serves()).count())),
             ("quorum", f64::from(u8::from(observed.quorum() == Some(true)))),
-            ("database_bytes", largest.and_then(|bytes| i32::try_from(bytes / 1024).ok()).map_or(0.0, |kib| f64::from(kib) * 1024.0)),
+            (
+                "database_bytes",
+                largest
+                    .and_then(|bytes| i32::try_from(bytes / 1024).ok())
+                    .map_or(0.0, |kib| f64::from(kib) * 1024.0),
+            ),
         ]
     }
 }

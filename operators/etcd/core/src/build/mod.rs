@@ -69,7 +69,10 @@ pub fn binding_secret(desired: &Desired) -> Secret {
         ("uri", crate::client_url(&host)),
         ("endpoints", crate::client_url(&host)),
     ];
-    build::secret::binding(&desired.cluster, entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    build::secret::binding(
+        &desired.cluster,
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+    )
 }
 
 /// Least number of members that drains must leave: n − 1 for one or two voters, else a quorum of them.
@@ -97,7 +100,11 @@ pub fn config_map(desired: &Desired) -> ConfigMap {
     for (key, value) in &desired.settings {
         file.set(key, value.clone());
     }
-    build::config_map::hashed(&desired.cluster, "config", BTreeMap::from([(CONFIG_FILE.to_owned(), file.render())]))
+    build::config_map::hashed(
+        &desired.cluster,
+        "config",
+        BTreeMap::from([(CONFIG_FILE.to_owned(), file.render())]),
+    )
 }
 
 /// What a ticket appends to the configuration file.
@@ -243,8 +250,13 @@ pub fn everything(desired: &Desired) -> Vec<ballast_core::object::Object> {
         .take(desired.replicas)
         .map(|ordinal| Place {
             ordinal,
-            claim: Some(claim_name(desired, &desired.member(ordinal), (ordinal > 0).then(|| u64::from(ordinal)))),
-            zone: (!desired.zones.is_empty()).then(|| desired.zones[ordinal as usize % desired.zones.len()].clone()),
+            claim: Some(claim_name(
+                desired,
+                &desired.member(ordinal),
+                (ordinal > 0).then(|| u64::from(ordinal)),
+            )),
+            zone: (!desired.zones.is_empty())
+                .then(|| desired.zones[ordinal as usize % desired.zones.len()].clone()),
             adopted_from: None,
         })
         .collect();

@@ -16,7 +16,10 @@ pub(crate) fn begin(context: &Context<'_>) -> Next {
                 "the claim {} belongs to this cluster but its bootstrap record is gone: nothing is bootstrapped, since that could lose data; \
                  restore the ConfigMap {}, or delete the EtcdCluster and adopt the volumes in a new one",
                 claim.reference.name,
-                ballast_core::bootstrap::name(context.desired.cluster.name(), &context.desired.cluster.labels.uid)
+                ballast_core::bootstrap::name(
+                    context.desired.cluster.name(),
+                    &context.desired.cluster.labels.uid
+                )
             ),
         );
     }
@@ -43,7 +46,8 @@ pub(crate) fn begin(context: &Context<'_>) -> Next {
 }
 
 fn claim_name(context: &Context<'_>, member: &str) -> Option<String> {
-    matches!(context.desired.storage, Storage::Volume { .. }).then(|| build::claim_name(context.desired, member, None))
+    matches!(context.desired.storage, Storage::Volume { .. })
+        .then(|| build::claim_name(context.desired, member, None))
 }
 
 /// A record, but the cluster has not started yet.
@@ -54,7 +58,11 @@ pub(crate) fn proceed(context: &Context<'_>, record: &Record) -> Next {
         Record::Started { .. } | Record::Adopted { .. } => return Next::Nothing,
     };
     let Some(ordinal) = context.desired.ordinal(member) else {
-        return wait("bootstrap-record-readable", "BootstrapRecordUnreadable", format!("the bootstrap record names {member}, which is no member of this cluster"));
+        return wait(
+            "bootstrap-record-readable",
+            "BootstrapRecordUnreadable",
+            format!("the bootstrap record names {member}, which is no member of this cluster"),
+        );
     };
     let seed = context.observed.members.iter().find(|seed| seed.ordinal == ordinal);
     let volume = matches!(context.desired.storage, Storage::Volume { .. });
@@ -76,14 +84,19 @@ pub(crate) fn proceed(context: &Context<'_>, record: &Record) -> Next {
     let Some(set) = &seed.stateful_set else { return again };
     // It stopped between using its ticket and writing its first data. Nobody was served yet: a new pod may use the
     // ticket again, for the same claim.
-    if let (Some(pod), true) = (seed.pod.as_ref().filter(|pod| pod.lost_data() && pod.deletion_due.is_none()), seed.ticket.is_some()) {
+    if let (Some(pod), true) =
+        (seed.pod.as_ref().filter(|pod| pod.lost_data() && pod.deletion_due.is_none()), seed.ticket.is_some())
+    {
         return Next::Do(Intent::Restart {
             member: member.clone(),
             pod: pod.uid.clone(),
             why: "its first start was cut short before it wrote anything".to_owned(),
         });
     }
-    let pod_outdated = seed.pod.as_ref().is_some_and(|pod| pod.template_hash != context.template_hash && pod.deletion_due.is_none());
+    let pod_outdated = seed
+        .pod
+        .as_ref()
+        .is_some_and(|pod| pod.template_hash != context.template_hash && pod.deletion_due.is_none());
     if seed.answer().is_none() && (set.template_hash != context.template_hash || pod_outdated) {
         return Next::Do(Intent::Update {
             ordinal,
@@ -125,7 +138,9 @@ pub(crate) fn adopted(context: &Context<'_>, from: &str) -> Next {
     }
     let serving = context.observed.members.iter().find(|member| member.serves() && member.started());
     match serving.and_then(|member| member.answer()) {
-        Some(answer) if context.observed.answers.list.is_some() => Next::Do(Intent::ConfirmStarted { cluster_id: answer.cluster_id }),
+        Some(answer) if context.observed.answers.list.is_some() => {
+            Next::Do(Intent::ConfirmStarted { cluster_id: answer.cluster_id })
+        }
         _ => super::predicates::list_known(context),
     }
 }

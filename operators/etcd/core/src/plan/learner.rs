@@ -10,7 +10,10 @@ use crate::{
 pub(crate) fn next(context: &Context<'_>) -> Next {
     for member in &context.observed.members {
         if let (Some(ticket), true) = (&member.ticket, member.started() && serves_or_learns(member)) {
-            return Next::Do(Intent::RevokeTicket { member: member.name.clone(), ticket: ticket.reference.clone() });
+            return Next::Do(Intent::RevokeTicket {
+                member: member.name.clone(),
+                ticket: ticket.reference.clone(),
+            });
         }
     }
     match context.observed.members.iter().find(|member| member.learner()) {
@@ -26,7 +29,8 @@ fn serves_or_learns(member: &Member) -> bool {
 
 fn of_learner(context: &Context<'_>, member: &Member) -> Next {
     let Some(listed) = &member.listed else { return Next::Nothing };
-    let remove = |why: String| Next::Do(Intent::RemoveMember { member: member.name.clone(), id: listed.id, why });
+    let remove =
+        |why: String| Next::Do(Intent::RemoveMember { member: member.name.clone(), id: listed.id, why });
     if member.pod.as_ref().is_some_and(PodView::lost_data) {
         return remove("it is a learner and lost its data".to_owned());
     }
@@ -34,8 +38,14 @@ fn of_learner(context: &Context<'_>, member: &Member) -> Next {
         if member.started() {
             // Started, yet without a StatefulSet: somebody deleted it. It is applied again if its claim is there.
             return if member.claims.iter().any(|claim| !claim.deleting) {
-                busy("stateful-set-exists", "LearnerStarting", format!("the StatefulSet of {} is being made again", member.name))
-            } else { remove("it is a learner and lost its volume".to_owned()) };
+                busy(
+                    "stateful-set-exists",
+                    "LearnerStarting",
+                    format!("the StatefulSet of {} is being made again", member.name),
+                )
+            } else {
+                remove("it is a learner and lost its volume".to_owned())
+            };
         }
         return Next::Do(continue_adding(context, member));
     };
@@ -47,7 +57,9 @@ fn of_learner(context: &Context<'_>, member: &Member) -> Next {
         ));
     }
     let claim_lost = matches!(context.desired.storage, Storage::Volume { .. })
-        && member.claim().is_none_or(|claim| claim.phase == "Lost" || (claim.deleting && !member.pod.as_ref().is_some_and(|pod| pod.running)));
+        && member.claim().is_none_or(|claim| {
+            claim.phase == "Lost" || (claim.deleting && !member.pod.as_ref().is_some_and(|pod| pod.running))
+        });
     if claim_lost {
         return remove("it is a learner and lost its volume".to_owned());
     }
@@ -66,7 +78,10 @@ fn of_learner(context: &Context<'_>, member: &Member) -> Next {
 /// A learner that cannot start under an old template gets the new one: nothing depends on it yet.
 fn bring_up_to_date(context: &Context<'_>, member: &Member) -> Option<Next> {
     let set = member.stateful_set.as_ref()?;
-    let pod_outdated = member.pod.as_ref().is_some_and(|pod| pod.template_hash != context.template_hash && pod.deletion_due.is_none());
+    let pod_outdated = member
+        .pod
+        .as_ref()
+        .is_some_and(|pod| pod.template_hash != context.template_hash && pod.deletion_due.is_none());
     (set.template_hash != context.template_hash || pod_outdated).then(|| {
         Next::Do(Intent::Update {
             ordinal: member.ordinal,
@@ -84,7 +99,11 @@ pub(crate) fn starting(member: &Member) -> String {
             .or_else(|| pod.waiting.clone())
             .unwrap_or_else(|| "its containers start".to_owned())
     });
-    format!("{} has not started yet: {}", member.name, waiting.unwrap_or_else(|| "its pod is being made".to_owned()))
+    format!(
+        "{} has not started yet: {}",
+        member.name,
+        waiting.unwrap_or_else(|| "its pod is being made".to_owned())
+    )
 }
 
 fn continue_adding(context: &Context<'_>, member: &Member) -> Intent {

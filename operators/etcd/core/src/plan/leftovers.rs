@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::{Context, Next, busy};
-use crate::{intent::Intent, observed::{AlarmKind, Member}};
+use crate::{
+    intent::Intent,
+    observed::{AlarmKind, Member},
+};
 
 /// A removed member's pod that has outlived its time to stop by this long is on a node that does not answer.
 const FORCE_AFTER: Duration = Duration::from_secs(15);
@@ -28,7 +31,9 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
 }
 
 fn of_member(context: &Context<'_>, member: &Member) -> Next {
-    let clean = |object: &ballast_core::object::ObjectRef| Next::Do(Intent::CleanUp { member: member.name.clone(), object: object.clone() });
+    let clean = |object: &ballast_core::object::ObjectRef| {
+        Next::Do(Intent::CleanUp { member: member.name.clone(), object: object.clone() })
+    };
     if let Some(set) = &member.stateful_set {
         return if set.deleting { going(member, "its StatefulSet") } else { clean(&set.reference) };
     }
@@ -50,5 +55,9 @@ fn of_member(context: &Context<'_>, member: &Member) -> Next {
 }
 
 fn going(member: &Member, what: &str) -> Next {
-    busy("leftovers-gone", "CleaningUp", format!("{} is out of etcd's member list: waiting for {what} to go", member.name))
+    busy(
+        "leftovers-gone",
+        "CleaningUp",
+        format!("{} is out of etcd's member list: waiting for {what} to go", member.name),
+    )
 }

@@ -4,8 +4,8 @@
 //! finished first, then what is broken is repaired, then changes are rolled out, last the cluster is resized.
 
 mod bootstrap;
-mod leftovers;
 mod learner;
+mod leftovers;
 mod objects;
 pub mod predicates;
 mod repair;
@@ -14,7 +14,10 @@ mod rollout;
 
 use std::time::Duration;
 
-use ballast_core::{bootstrap::Record, plan::{Blocked, Plan}};
+use ballast_core::{
+    bootstrap::Record,
+    plan::{Blocked, Plan},
+};
 use jiff::Timestamp;
 
 use crate::{build, intent::Intent, observed::Observed, validate::Desired, versions};
@@ -44,12 +47,19 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Names of the predicates that people asked not to wait for, at this time.
     pub(crate) fn skipped(&self) -> Vec<String> {
-        self.desired.skip.iter().filter(|(_, until)| self.now < *until).map(|(name, _)| name.clone()).collect()
+        self.desired
+            .skip
+            .iter()
+            .filter(|(_, until)| self.now < *until)
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 
     /// Whether `since` is at least `duration` ago; an unknown time never is.
     pub(crate) fn passed(&self, since: Option<Timestamp>, duration: Duration) -> bool {
-        since.is_some_and(|since| self.now.duration_since(since).unsigned_abs() >= duration && self.now > since)
+        since.is_some_and(|since| {
+            self.now.duration_since(since).unsigned_abs() >= duration && self.now > since
+        })
     }
 }
 
@@ -84,12 +94,22 @@ pub fn plan(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan<Inte
 fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
     let Context { desired, observed, .. } = context;
     if let Err(message) = &observed.record {
-        return wait("bootstrap-record-readable", "BootstrapRecordUnreadable", format!("the bootstrap record cannot be read: {message}"));
+        return wait(
+            "bootstrap-record-readable",
+            "BootstrapRecordUnreadable",
+            format!("the bootstrap record cannot be read: {message}"),
+        );
     }
     let ids = observed.cluster_ids();
     if ids.len() > 1 {
         let ids = ids.iter().map(|id| format!("{id:x}")).collect::<Vec<_>>().join(", ");
-        return wait("one-cluster-id", "SplitBrain", format!("members answer with different cluster ids ({ids}): nothing is changed, a person must decide"));
+        return wait(
+            "one-cluster-id",
+            "SplitBrain",
+            format!(
+                "members answer with different cluster ids ({ids}): nothing is changed, a person must decide"
+            ),
+        );
     }
     let record = observed.record.as_ref().ok().and_then(Option::as_ref).map(|found| &found.record);
     if let (None, Err(message)) = (record, versions::supported(&desired.version)) {
@@ -129,7 +149,10 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
         match (concern(context), &refused) {
             (Next::Nothing, _) => {}
             // What would leave a gap that only the refused version could fill, or carry it, waits.
-            (Next::Do(Intent::AddMember { .. } | Intent::Update { .. } | Intent::RemoveMember { .. }), Some(blocked)) => {
+            (
+                Next::Do(Intent::AddMember { .. } | Intent::Update { .. } | Intent::RemoveMember { .. }),
+                Some(blocked),
+            ) => {
                 return Next::Wait(vec![blocked.clone()]);
             }
             (next, _) => return next,
@@ -153,7 +176,11 @@ fn version_refused(context: &Context<'_>) -> Option<Blocked> {
     if let Err(message) = versions::supported(&desired.version) {
         return Some(Blocked::new("version-supported", "VersionNotSupported", message));
     }
-    let running: Vec<_> = observed.members.iter().filter_map(|member| member.answer().map(|answer| answer.version.clone())).collect();
+    let running: Vec<_> = observed
+        .members
+        .iter()
+        .filter_map(|member| member.answer().map(|answer| answer.version.clone()))
+        .collect();
     if running.is_empty() || running.iter().all(|version| *version == desired.version) {
         return None;
     }

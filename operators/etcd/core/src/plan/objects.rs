@@ -43,8 +43,16 @@ fn grown_claim(context: &Context<'_>, member: &Member) -> Option<Object> {
     let larger = claim.requested.as_deref().is_none_or(|have| bytes(have) < bytes(size));
     let size = if larger { size.clone() } else { claim.requested.clone()? };
     let built = build::claim(
-        &crate::validate::Desired { storage: Storage::Volume { size, class: class.clone(), owned: *owned }, ..context.desired.clone() },
-        &Place { ordinal: member.ordinal, claim: Some(claim.reference.name.clone()), zone: claim.zone.clone(), adopted_from: None },
+        &crate::validate::Desired {
+            storage: Storage::Volume { size, class: class.clone(), owned: *owned },
+            ..context.desired.clone()
+        },
+        &Place {
+            ordinal: member.ordinal,
+            claim: Some(claim.reference.name.clone()),
+            zone: claim.zone.clone(),
+            adopted_from: None,
+        },
     )?;
     (!claim.deleting).then(|| built.into())
 }
@@ -58,9 +66,14 @@ fn stateful_set(context: &Context<'_>, started: bool, member: &Member) -> Option
         None => {
             let claim = member.claims.iter().find(|claim| !claim.deleting);
             // Without etcd's list a volume is proof enough: a member with data starts, and the guard refuses one without.
-            let unlisted = started && context.observed.answers.list.is_none() && claim.is_some_and(|claim| claim.phase == "Bound");
+            let unlisted = started
+                && context.observed.answers.list.is_none()
+                && claim.is_some_and(|claim| claim.phase == "Bound");
             let exists = member.started() || adopting(context) || unlisted;
-            if !exists || member.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some()) || (!ephemeral && claim.is_none()) {
+            if !exists
+                || member.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some())
+                || (!ephemeral && claim.is_none())
+            {
                 return None;
             }
             claim.map(|claim| claim.reference.name.clone())
@@ -109,12 +122,19 @@ pub(crate) fn prune(context: &Context<'_>, plan: &mut Plan<Intent>) {
     if !context.desired.budget {
         for budget in children.disruption_budgets.iter().filter(|budget| owned(context, &budget.metadata)) {
             if let (Some(name), Some(uid)) = (&budget.metadata.name, &budget.metadata.uid) {
-                plan.prune.push(ObjectRef { kind: Kind::PodDisruptionBudget, name: name.clone(), uid: uid.clone() });
+                plan.prune.push(ObjectRef {
+                    kind: Kind::PodDisruptionBudget,
+                    name: name.clone(),
+                    uid: uid.clone(),
+                });
             }
         }
     }
 }
 
-fn owned(context: &Context<'_>, metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> bool {
+fn owned(
+    context: &Context<'_>,
+    metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+) -> bool {
     metadata.owner_references.iter().flatten().any(|owner| owner.uid == context.desired.cluster.labels.uid)
 }

@@ -24,7 +24,12 @@ impl Disruption<'_> {
 
 /// Never skippable.
 fn quorum<'a>() -> Predicate<Disruption<'a>> {
-    Predicate { name: "quorum-without-member", reason: "QuorumAtRisk", skippable: false, check: quorum_without }
+    Predicate {
+        name: "quorum-without-member",
+        reason: "QuorumAtRisk",
+        skippable: false,
+        check: quorum_without,
+    }
 }
 
 fn quorum_without(disruption: &Disruption<'_>) -> Result<(), String> {
@@ -49,7 +54,10 @@ fn quorum_without(disruption: &Disruption<'_>) -> Result<(), String> {
         ));
     }
     if !disruption.leaves && disruption.member.serves() && serving < needed {
-        return Err(format!("while {} stops only {serving} of {voters} voters serve, {needed} are needed", disruption.member.name));
+        return Err(format!(
+            "while {} stops only {serving} of {voters} voters serve, {needed} are needed",
+            disruption.member.name
+        ));
     }
     Ok(())
 }
@@ -57,22 +65,40 @@ fn quorum_without(disruption: &Disruption<'_>) -> Result<(), String> {
 fn others_serve<'a>() -> Predicate<Disruption<'a>> {
     let check = |disruption: &Disruption<'_>| {
         // Clients reach only Ready pods: what etcd says is not enough.
-        let ready = |other: &Member| other.serves() && other.pod.as_ref().is_some_and(|pod| pod.ready && pod.deletion_due.is_none());
-        let silent: Vec<_> = disruption.others().filter(|other| !ready(other)).map(|other| other.name.as_str()).collect();
-        if silent.is_empty() { Ok(()) } else { Err(format!("{} must serve a linearizable read and be Ready first", silent.join(", "))) }
+        let ready = |other: &Member| {
+            other.serves() && other.pod.as_ref().is_some_and(|pod| pod.ready && pod.deletion_due.is_none())
+        };
+        let silent: Vec<_> =
+            disruption.others().filter(|other| !ready(other)).map(|other| other.name.as_str()).collect();
+        if silent.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{} must serve a linearizable read and be Ready first", silent.join(", ")))
+        }
     };
     Predicate { name: "other-voters-serve", reason: "MemberNotServing", skippable: true, check }
 }
 
 fn caught_up<'a>() -> Predicate<Disruption<'a>> {
     let check = |disruption: &Disruption<'_>| {
-        let highest = disruption.context.observed.voters().filter_map(Member::answer).map(|answer| answer.raft_index).max().unwrap_or(0);
+        let highest = disruption
+            .context
+            .observed
+            .voters()
+            .filter_map(Member::answer)
+            .map(|answer| answer.raft_index)
+            .max()
+            .unwrap_or(0);
         let lagging: Vec<_> = disruption
             .others()
             .filter(|other| other.answer().is_some_and(|answer| answer.applied_index + CAUGHT_UP < highest))
             .map(|other| other.name.as_str())
             .collect();
-        if lagging.is_empty() { Ok(()) } else { Err(format!("{} must catch up with the leader first", lagging.join(", "))) }
+        if lagging.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{} must catch up with the leader first", lagging.join(", ")))
+        }
     };
     Predicate { name: "voters-caught-up", reason: "MemberLagging", skippable: true, check }
 }
@@ -121,8 +147,10 @@ pub(crate) fn list_known(context: &Context<'_>) -> Next {
 
 /// So many members have lost their data that those left cannot be a quorum: waiting would not help.
 fn data_lost(context: &Context<'_>) -> Option<Next> {
-    let members: Vec<_> = context.observed.members.iter().filter(|member| member.stateful_set.is_some()).collect();
-    let lost: Vec<_> = members.iter().filter(|member| member.lost()).map(|member| member.name.as_str()).collect();
+    let members: Vec<_> =
+        context.observed.members.iter().filter(|member| member.stateful_set.is_some()).collect();
+    let lost: Vec<_> =
+        members.iter().filter(|member| member.lost()).map(|member| member.name.as_str()).collect();
     if lost.is_empty() || members.len() - lost.len() > members.len() / 2 {
         return None;
     }
@@ -140,14 +168,21 @@ fn data_lost(context: &Context<'_>) -> Option<Next> {
 
 /// Members that the operator did not add are reported and never touched.
 pub(crate) fn no_foreign_members(context: &Context<'_>) -> Next {
-    let foreign: Vec<_> =
-        context.observed.foreign.iter().map(|member| format!("{:x} ({})", member.id, member.peer_urls.join(","))).collect();
+    let foreign: Vec<_> = context
+        .observed
+        .foreign
+        .iter()
+        .map(|member| format!("{:x} ({})", member.id, member.peer_urls.join(",")))
+        .collect();
     if foreign.is_empty() {
         return Next::Nothing;
     }
     wait(
         "no-foreign-members",
         "ForeignMember",
-        format!("etcd lists members that this operator did not add: {}; remove them with etcdctl member remove, or move them away", foreign.join(", ")),
+        format!(
+            "etcd lists members that this operator did not add: {}; remove them with etcdctl member remove, or move them away",
+            foreign.join(", ")
+        ),
     )
 }

@@ -33,7 +33,9 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
 
 fn ailment(context: &Context<'_>, member: &Member) -> Option<Ailment> {
     if member.corrupt {
-        return Some(Ailment::Lost("etcd raised a CORRUPT alarm for it: its data differs from that of the others".to_owned()));
+        return Some(Ailment::Lost(
+            "etcd raised a CORRUPT alarm for it: its data differs from that of the others".to_owned(),
+        ));
     }
     let id = member.listed.as_ref().map(|listed| format!("{:x}", listed.id));
     if context.desired.replace.is_some() && context.desired.replace == id {
@@ -51,12 +53,17 @@ fn ailment(context: &Context<'_>, member: &Member) -> Option<Ailment> {
             None if member.stateful_set.is_some() || member.claims.iter().all(|claim| claim.deleting) => {
                 return Some(Ailment::Lost("its claim is gone".to_owned()));
             }
-            Some(claim) if claim.phase == "Lost" => return Some(Ailment::Lost("its volume is gone".to_owned())),
-            Some(claim) if claim.deleting => return Some(Ailment::Lost("its claim is being deleted".to_owned())),
+            Some(claim) if claim.phase == "Lost" => {
+                return Some(Ailment::Lost("its volume is gone".to_owned()));
+            }
+            Some(claim) if claim.deleting => {
+                return Some(Ailment::Lost("its claim is being deleted".to_owned()));
+            }
             _ => {}
         }
     }
-    let since = member.unhealthy_since;
+    // While there was no quorum nobody could serve: after an outage of all, each gets its time to come back.
+    let since = context.observed.quorum_since.and_then(|quorum| Some(quorum.max(member.unhealthy_since?)));
     if excused(member) || pod.is_some_and(|pod| pod.ready) {
         return None;
     }
@@ -68,11 +75,17 @@ fn ailment(context: &Context<'_>, member: &Member) -> Option<Ailment> {
             Some(_) => "it has not served",
             None => "it has had no pod",
         };
-        return Some(Ailment::Lost(format!("{why} for {}", ballast_core::duration::format(context.desired.replace_after))));
+        return Some(Ailment::Lost(format!(
+            "{why} for {}",
+            ballast_core::duration::format(context.desired.replace_after)
+        )));
     }
     let old_pod = pod.filter(|pod| pod.running && pod.deletion_due.is_none() && pod.created < since);
     if age(context.desired.restart_after) && old_pod.is_some() {
-        return Some(Ailment::Hung(format!("it has not served for {}", ballast_core::duration::format(context.desired.restart_after))));
+        return Some(Ailment::Hung(format!(
+            "it has not served for {}",
+            ballast_core::duration::format(context.desired.restart_after)
+        )));
     }
     None
 }
@@ -109,7 +122,15 @@ fn treat(context: &Context<'_>, member: &Member, ailment: Ailment) -> Next {
                 ),
             );
         }
-        return Next::Wait(blocked.into_iter().map(|mut entry| { entry.message = format!("{} must be replaced ({why}): {}", member.name, entry.message); entry }).collect());
+        return Next::Wait(
+            blocked
+                .into_iter()
+                .map(|mut entry| {
+                    entry.message = format!("{} must be replaced ({why}): {}", member.name, entry.message);
+                    entry
+                })
+                .collect(),
+        );
     }
     if let Some(step) = super::resize::leader_first(context, member, &why) {
         return step;

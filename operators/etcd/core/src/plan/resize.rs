@@ -24,10 +24,16 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
 
 fn grow(context: &Context<'_>, voters: usize) -> Next {
     if context.observed.quorum() != Some(true) {
-        return wait("quorum-serves", "QuorumAtRisk", "a member is added only while a quorum of the voters serves");
+        return wait(
+            "quorum-serves",
+            "QuorumAtRisk",
+            "a member is added only while a quorum of the voters serves",
+        );
     }
     let ordinal = (0_u32..)
-        .find(|ordinal| context.observed.members.iter().find(|member| member.ordinal == *ordinal).is_none_or(Member::gone))
+        .find(|ordinal| {
+            context.observed.members.iter().find(|member| member.ordinal == *ordinal).is_none_or(Member::gone)
+        })
         .unwrap_or_default();
     Next::Do(Intent::AddMember {
         ordinal,
@@ -41,21 +47,24 @@ pub(crate) fn zone_for(context: &Context<'_>) -> Option<String> {
     let suspected = |zone: &String| {
         context.observed.suspect_zones.iter().any(|suspect| {
             suspect.zone == *zone
-                && suspect.since.parse::<jiff::Timestamp>().is_ok_and(|since| context.now.duration_since(since) < SUSPECT_FOR)
+                && suspect
+                    .since
+                    .parse::<jiff::Timestamp>()
+                    .is_ok_and(|since| context.now.duration_since(since) < SUSPECT_FOR)
         })
     };
     let good: Vec<String> = context.desired.zones.iter().filter(|zone| !suspected(zone)).cloned().collect();
     let zones = if good.is_empty() { &context.desired.zones } else { &good };
-    let taken: Vec<Option<&str>> = context.observed.members.iter().filter(|member| !member.gone()).map(Member::zone).collect();
+    let taken: Vec<Option<&str>> =
+        context.observed.members.iter().filter(|member| !member.gone()).map(Member::zone).collect();
     zone::least_crowded(zones, &taken)
 }
 
 fn shrink(context: &Context<'_>, voters: usize) -> Next {
     let taken: Vec<Option<&str>> = context.observed.voters().map(Member::zone).collect();
-    let victim = context
-        .observed
-        .voters()
-        .min_by_key(|member| (member.serves(), Reverse(zone::crowd(member.zone(), &taken)), Reverse(member.ordinal)));
+    let victim = context.observed.voters().min_by_key(|member| {
+        (member.serves(), Reverse(zone::crowd(member.zone(), &taken)), Reverse(member.ordinal))
+    });
     let Some(victim) = victim else { return Next::Nothing };
     let blocked = predicates::before_removal(context, victim);
     if !blocked.is_empty() {
@@ -79,7 +88,8 @@ pub(crate) fn leader_first(context: &Context<'_>, member: &Member, why: &str) ->
         .voters()
         .filter(|other| other.ordinal != member.ordinal && other.serves())
         .max_by_key(|other| {
-            let current = other.stateful_set.as_ref().is_some_and(|set| set.template_hash == context.template_hash);
+            let current =
+                other.stateful_set.as_ref().is_some_and(|set| set.template_hash == context.template_hash);
             (current, other.answer().map_or(0, |answer| answer.applied_index))
         })?;
     Some(Next::Do(Intent::MoveLeader {

@@ -6,7 +6,8 @@ use super::{Context, Next, learner, predicates, wait};
 use crate::{intent::Intent, observed::Member, validate::Storage};
 
 pub(crate) fn next(context: &Context<'_>) -> Next {
-    let (mut outdated, current): (Vec<&Member>, Vec<&Member>) = context.observed.voters().partition(|member| is_outdated(context, member));
+    let (mut outdated, current): (Vec<&Member>, Vec<&Member>) =
+        context.observed.voters().partition(|member| is_outdated(context, member));
     if outdated.is_empty() {
         return Next::Nothing;
     }
@@ -19,7 +20,10 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
             return wait(
                 "updated-members-serve",
                 "UpdatedMemberNotServing",
-                format!("{}; the new template goes no further until it serves; reverting the change always recovers", learner::starting(first)),
+                format!(
+                    "{}; the new template goes no further until it serves; reverting the change always recovers",
+                    learner::starting(first)
+                ),
             );
         }
         return update(candidate, "it does not serve, and its template is not the wanted one");
@@ -28,18 +32,25 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
         return wait(
             "updated-members-serve",
             "UpdatedMemberNotServing",
-            format!("{}; the new template goes no further until it serves; reverting the change always recovers", learner::starting(first)),
+            format!(
+                "{}; the new template goes no further until it serves; reverting the change always recovers",
+                learner::starting(first)
+            ),
         );
     }
     // A missing member comes first, with the new template: two voters of a cluster of three cannot spare one.
     if context.observed.voters().count() < context.desired.replicas {
         return Next::Nothing;
     }
-    if matches!(context.desired.storage, Storage::Ephemeral { .. }) && context.observed.voters().count() <= 2 {
+    if matches!(context.desired.storage, Storage::Ephemeral { .. }) && context.observed.voters().count() <= 2
+    {
         return wait(
             "data-survives-restart",
             "EphemeralStorage",
-            format!("restarting {} would lose data that no quorum of others holds: scale to 3 members first", candidate.name),
+            format!(
+                "restarting {} would lose data that no quorum of others holds: scale to 3 members first",
+                candidate.name
+            ),
         );
     }
     let blocked = predicates::before_restart(context, candidate);
@@ -63,7 +74,9 @@ pub(crate) fn without_quorum(context: &Context<'_>) -> Next {
         let stuck = pod.is_some_and(|pod| pod.waiting.is_some() && !pod.lost_data() && !pod.node_lost);
         stuck && member.stateful_set.is_some() && is_outdated(context, member)
     });
-    broken.map_or(Next::Nothing, |member| update(member, "it does not run, and its template is not the wanted one"))
+    broken.map_or(Next::Nothing, |member| {
+        update(member, "it does not run, and its template is not the wanted one")
+    })
 }
 
 fn is_outdated(context: &Context<'_>, member: &Member) -> bool {

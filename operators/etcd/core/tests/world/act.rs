@@ -28,7 +28,9 @@ impl Simulation {
             Intent::Adopt { from, claims } => self.adopt(desired, observed, from, claims),
             Intent::ConfirmStarted { cluster_id } => self.confirm_started(desired, observed, *cluster_id),
             Intent::RevokeTicket { ticket, .. } => self.delete(ticket),
-            Intent::AddMember { ordinal, zone, .. } => self.add(desired, observed, place(*ordinal, None, zone.as_ref())),
+            Intent::AddMember { ordinal, zone, .. } => {
+                self.add(desired, observed, place(*ordinal, None, zone.as_ref()))
+            }
             Intent::Promote { member, id } => {
                 let to = voter(observed, None)?;
                 self.request(format!("promote {member}"), |sim| {
@@ -144,7 +146,12 @@ impl Simulation {
         self.apply(&build::stateful_set(desired, place).into())
     }
 
-    fn confirm_started(&mut self, desired: &Desired, observed: &Observed, cluster_id: u64) -> Result<(), Stop> {
+    fn confirm_started(
+        &mut self,
+        desired: &Desired,
+        observed: &Observed,
+        cluster_id: u64,
+    ) -> Result<(), Stop> {
         for ticket in observed.members.iter().filter_map(|member| member.ticket.as_ref()) {
             self.delete(&ticket.reference)?;
         }
@@ -155,7 +162,13 @@ impl Simulation {
         self.replace(&record_map(desired, &record, Some(&found.resource_version)))
     }
 
-    fn adopt(&mut self, desired: &Desired, observed: &Observed, from: &str, claims: &[(ObjectRef, String)]) -> Result<(), Stop> {
+    fn adopt(
+        &mut self,
+        desired: &Desired,
+        observed: &Observed,
+        from: &str,
+        claims: &[(ObjectRef, String)],
+    ) -> Result<(), Stop> {
         if observed.record.as_ref().ok().and_then(Option::as_ref).is_none() {
             self.create(&record_map(desired, &Record::Adopted { from_uid: from.to_owned() }, None))?;
         }
@@ -174,7 +187,13 @@ impl Simulation {
         Ok(())
     }
 
-    fn update(&mut self, desired: &Desired, observed: &Observed, ordinal: u32, pod: Option<&str>) -> Result<(), Stop> {
+    fn update(
+        &mut self,
+        desired: &Desired,
+        observed: &Observed,
+        ordinal: u32,
+        pod: Option<&str>,
+    ) -> Result<(), Stop> {
         let member = observed.members.iter().find(|member| member.ordinal == ordinal);
         let member = member.ok_or_else(|| Stop::Waiting("the member is gone".to_owned()))?;
         let claim = member.stateful_set.as_ref().and_then(|set| set.claim.clone());
@@ -204,7 +223,8 @@ fn from_etcd(message: String) -> Stop {
 }
 
 fn voter(observed: &Observed, except: Option<&str>) -> Result<Endpoint, Stop> {
-    let serving = || observed.voters().filter(|member| member.serves() && Some(member.name.as_str()) != except);
+    let serving =
+        || observed.voters().filter(|member| member.serves() && Some(member.name.as_str()) != except);
     let chosen = serving().find(|member| member.leads()).or_else(|| serving().next());
     endpoint(chosen.ok_or_else(|| Stop::Waiting("no voter serves now".to_owned()))?)
 }

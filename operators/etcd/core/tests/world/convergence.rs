@@ -37,8 +37,8 @@ enum Happening {
 
 fn happening() -> impl Strategy<Value = Happening> {
     use Happening::{
-        Crash, DeleteClaim, DeletePod, DeleteService, DeleteSet, EditService, Hang, KillContainer, Node, Passes, Resize,
-        Settings, Stale, Upgrade, Wipe,
+        Crash, DeleteClaim, DeletePod, DeleteService, DeleteSet, EditService, Hang, KillContainer, Node,
+        Passes, Resize, Settings, Stale, Upgrade, Wipe,
     };
     let member = 0..7_usize;
     prop_oneof![
@@ -71,7 +71,8 @@ impl Simulation {
         self.cluster().is_some_and(|cluster| {
             let voters: Vec<_> = cluster.voters().collect();
             let all = voters.iter().all(|(id, _)| self.etcd.alive(cluster.id, *id));
-            let current = voters.iter().all(|(id, _)| self.etcd.applied(cluster.id, *id) >= cluster.acknowledged);
+            let current =
+                voters.iter().all(|(id, _)| self.etcd.applied(cluster.id, *id) >= cluster.acknowledged);
             all && current && voters.len() > 2 && voters.iter().any(|(_, entry)| entry.name == member)
         })
     }
@@ -136,7 +137,9 @@ impl Simulation {
                 }
             }
             Happening::Wipe(number) => {
-                if let Some(member) = self.pick(*number).filter(|member| self.can_lose(member) && mend.is_empty()) {
+                if let Some(member) =
+                    self.pick(*number).filter(|member| self.can_lose(member) && mend.is_empty())
+                {
                     let disk = self.disk_of(&member);
                     self.world.wipe(&disk);
                     self.world.kill_container(&format!("{member}-0"), &mut self.etcd);
@@ -144,7 +147,9 @@ impl Simulation {
                 }
             }
             Happening::DeleteClaim(number) => {
-                if let Some(member) = self.pick(*number).filter(|member| self.can_lose(member) && mend.is_empty()) {
+                if let Some(member) =
+                    self.pick(*number).filter(|member| self.can_lose(member) && mend.is_empty())
+                {
                     let claim = self.claim_of(&member);
                     self.world.delete_by_hand(Kind::PersistentVolumeClaim, &claim);
                     self.world.delete_pod_by_hand(&format!("{member}-0"));
@@ -181,7 +186,8 @@ enum Mend {
 /// Few by default; `PROPTEST_CASES` raises it.
 fn cases() -> ProptestConfig {
     const DEFAULT: u32 = 256;
-    let config = ProptestConfig { failure_persistence: None, max_shrink_iters: 400, ..ProptestConfig::default() };
+    let config =
+        ProptestConfig { failure_persistence: None, max_shrink_iters: 400, ..ProptestConfig::default() };
     if config.cases == DEFAULT { ProptestConfig { cases: 24, ..config } } else { config }
 }
 

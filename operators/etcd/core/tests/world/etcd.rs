@@ -155,7 +155,8 @@ impl Etcd {
         }
         let best = alive.iter().map(|id| self.applied(cluster.id, *id)).max().unwrap_or(0);
         if best < cluster.acknowledged {
-            let why = format!("acknowledged write {} is lost: the best voter has {best}", cluster.acknowledged);
+            let why =
+                format!("acknowledged write {} is lost: the best voter has {best}", cluster.acknowledged);
             self.violations.push(why);
         }
     }
@@ -185,7 +186,9 @@ impl Etcd {
             .map(|running| Minor::from(&running.version))
             .collect();
         let lowest = versions.iter().min().copied();
-        if let Some(lowest) = lowest.filter(|lowest| versions.len() >= cluster.members.len() && *lowest > cluster.version) {
+        if let Some(lowest) =
+            lowest.filter(|lowest| versions.len() >= cluster.members.len() && *lowest > cluster.version)
+        {
             cluster.version = lowest;
         }
         for pod in &self.ended {
@@ -195,7 +198,9 @@ impl Etcd {
 
     /// A client writes; true when it is told that the write is safe.
     pub fn write(&mut self, id: u64) -> bool {
-        let Some(cluster) = self.clusters.get(&id).filter(|cluster| self.has_quorum(cluster)) else { return false };
+        let Some(cluster) = self.clusters.get(&id).filter(|cluster| self.has_quorum(cluster)) else {
+            return false;
+        };
         let taking: Vec<u64> = self
             .alive_voters(cluster)
             .into_iter()
@@ -232,7 +237,9 @@ impl Etcd {
             return Err("the member has been permanently removed from the cluster".to_owned());
         }
         if Minor::from(&version) < cluster.version {
-            return Err("invalid downgrade; server version is lower than determined cluster version".to_owned());
+            return Err(
+                "invalid downgrade; server version is lower than determined cluster version".to_owned()
+            );
         }
         self.run(process, replica.cluster, replica.id, version);
         Ok(())
@@ -264,21 +271,32 @@ impl Etcd {
         self.run(process, id, member, version);
     }
 
-    fn join(&mut self, process: &Process, list: &BTreeMap<String, String>, own: &str, version: Version) -> Result<(), String> {
+    fn join(
+        &mut self,
+        process: &Process,
+        list: &BTreeMap<String, String>,
+        own: &str,
+        version: Version,
+    ) -> Result<(), String> {
         let reachable = |cluster: &&Cluster| {
             let urls: BTreeSet<&String> = cluster.members.values().map(|entry| &entry.url).collect();
             let known = list.values().any(|url| urls.contains(url));
             known && self.running.values().any(|running| running.cluster == cluster.id)
         };
-        let cluster = self.clusters.values().find(reachable).ok_or("cannot fetch cluster info from peer urls")?;
+        let cluster =
+            self.clusters.values().find(reachable).ok_or("cannot fetch cluster info from peer urls")?;
         let have: BTreeSet<&String> = cluster.members.values().map(|entry| &entry.url).collect();
         if have != list.values().collect() {
             return Err("error validating peerURLs: member count is unequal".to_owned());
         }
-        let (id, entry) = cluster.members.iter().find(|(_, entry)| entry.url == own).ok_or("not in the list")?;
+        let (id, entry) =
+            cluster.members.iter().find(|(_, entry)| entry.url == own).ok_or("not in the list")?;
         let (id, cluster_id) = (*id, cluster.id);
         if !entry.name.is_empty() {
-            self.violations.push(format!("member {id:x} ({}) was started before, and starts on an empty disk", process.member));
+            self.violations.push(format!(
+                "member {id:x} ({}) was started before, and starts on an empty disk",
+                process.member
+            ));
         }
         self.replicas.insert(process.disk.clone(), Replica { cluster: cluster_id, id, applied: 0 });
         self.run(process, cluster_id, id, version);
@@ -291,7 +309,8 @@ impl Application for Etcd {
         let version = version_of(&process.image)?;
         let Start::Ticket(ticket) = how else { return self.again(process, version) };
         let (list, state) = initial_cluster(ticket)?;
-        let own = list.get(&process.member).cloned().ok_or("couldn't find local name in the initial cluster")?;
+        let own =
+            list.get(&process.member).cloned().ok_or("couldn't find local name in the initial cluster")?;
         match (ticket.kind, state.as_str()) {
             (TicketKind::Bootstrap, "new") => {
                 self.bootstrap(process, ticket, &own, version);

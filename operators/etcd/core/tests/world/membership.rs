@@ -108,7 +108,8 @@ impl Etcd {
         let alive = self.alive_voters(cluster);
         let rest = alive.iter().filter(|other| **other != id).count();
         if !entry.learner {
-            let started = cluster.voters().filter(|(other, entry)| *other != id && !entry.name.is_empty()).count();
+            let started =
+                cluster.voters().filter(|(other, entry)| *other != id && !entry.name.is_empty()).count();
             let needed = (voters - 1) / 2 + 1;
             if self.strict && voters > 1 && started < needed {
                 return Err("re-configuration failed due to not enough started members".to_owned());

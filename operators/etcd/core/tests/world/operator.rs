@@ -77,8 +77,11 @@ impl Simulation {
 
     fn finish(&mut self, desired: &Desired, observed: &Observed, plan: &Plan<Intent>) {
         let now = self.world.now();
-        self.blocked =
-            plan.blocked.iter().map(|blocked| (blocked.predicate.to_owned(), blocked.reason.to_owned())).collect();
+        self.blocked = plan
+            .blocked
+            .iter()
+            .map(|blocked| (blocked.predicate.to_owned(), blocked.reason.to_owned()))
+            .collect();
         let error = self.error.clone();
         let status = status::planned(&self.resource, desired, observed, plan, error.as_deref(), now);
         self.resource.status = Some(status);
@@ -173,7 +176,11 @@ fn pending(mut object: Object, children: &Children, world: &World) -> Option<Obj
         _ => children.live(kind, &name),
     };
     let hash = hash::json_hash(&object.to_json());
-    object.metadata_mut().annotations.get_or_insert_default().insert("ballast.dev/applied-hash".to_owned(), hash);
+    object
+        .metadata_mut()
+        .annotations
+        .get_or_insert_default()
+        .insert("ballast.dev/applied-hash".to_owned(), hash);
     let Some(live) = live else { return Some(object) };
     difference::first(&object.to_json(), &live)?;
     let owner = object.metadata().labels.as_ref().and_then(|labels| labels.get(label::CLUSTER_UID)).cloned();

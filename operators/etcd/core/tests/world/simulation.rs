@@ -75,8 +75,7 @@ pub fn spec(replicas: i32) -> Value {
 impl Simulation {
     /// A world of six nodes in three zones, with this resource.
     pub fn new(spec: &Value) -> Self {
-        let nodes =
-            [("n1", "a"), ("n2", "b"), ("n3", "c"), ("n4", "a"), ("n5", "b"), ("n6", "c")];
+        let nodes = [("n1", "a"), ("n2", "b"), ("n3", "c"), ("n4", "a"), ("n5", "b"), ("n6", "c")];
         Self::on(&nodes, spec)
     }
 
@@ -108,7 +107,8 @@ impl Simulation {
         let mut spec = serde_json::to_value(&self.resource.spec).unwrap();
         merge(&mut spec, patch);
         self.resource.spec = serde_json::from_value(spec).unwrap();
-        self.resource.metadata.generation = self.resource.metadata.generation.map(|generation| generation + 1);
+        self.resource.metadata.generation =
+            self.resource.metadata.generation.map(|generation| generation + 1);
     }
 
     /// The user sets or removes an annotation.
@@ -148,7 +148,9 @@ impl Simulation {
         let back: Vec<String> = self
             .disrupted
             .iter()
-            .filter(|member| self.running(member).is_some_and(|running| self.etcd.serves(running)) || !self.listed(member))
+            .filter(|member| {
+                self.running(member).is_some_and(|running| self.etcd.serves(running)) || !self.listed(member)
+            })
             .cloned()
             .collect();
         for member in back {
@@ -210,7 +212,10 @@ impl Simulation {
     pub fn claim_of(&self, member: &str) -> String {
         let pod = self.world.pod(&format!("{member}-0")).unwrap();
         let volumes = pod.spec.as_ref().unwrap().volumes.as_ref().unwrap();
-        volumes.iter().find_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.clone())).unwrap()
+        volumes
+            .iter()
+            .find_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.clone()))
+            .unwrap()
     }
 
     /// The disk of a member that runs.
@@ -237,7 +242,8 @@ impl Simulation {
 
     /// The status of a condition, and its reason.
     pub fn condition(&self, type_: &str) -> (String, String) {
-        let conditions = self.resource.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let conditions =
+            self.resource.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         let condition = conditions.iter().find(|condition| condition.type_ == type_).unwrap();
         (condition.status.clone(), condition.reason.clone())
     }
@@ -275,7 +281,11 @@ impl Simulation {
             self.error,
             self.etcd.running.values().map(|running| &running.process.member).collect::<Vec<_>>(),
             self.resource.status.as_ref().map(|status| {
-                status.members.iter().map(|m| format!("{} {} {} {:?}", m.name, m.role, m.health, m.doing)).collect::<Vec<_>>()
+                status
+                    .members
+                    .iter()
+                    .map(|m| format!("{} {} {} {:?}", m.name, m.role, m.health, m.doing))
+                    .collect::<Vec<_>>()
             }),
             self.trace[from..].join("\n  ")
         )

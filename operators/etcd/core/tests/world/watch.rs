@@ -35,7 +35,8 @@ impl Simulation {
             return Some("there are two learners".to_owned());
         }
         let voters = cluster.voters().map(|(_, entry)| &entry.name);
-        let mut ticketed = voters.filter(|name| self.world.live(Kind::ConfigMap, &build::ticket_name(name)).is_some());
+        let mut ticketed =
+            voters.filter(|name| self.world.live(Kind::ConfigMap, &build::ticket_name(name)).is_some());
         if client && let Some(member) = ticketed.next() {
             return Some(format!("{member} votes while its ticket still exists"));
         }
@@ -130,32 +131,47 @@ impl Simulation {
         let children = self.world.children(APPLICATION, NAME);
         let uid = &desired.cluster.labels.uid;
         if children.stateful_sets.len() != desired.replicas || children.pods.len() != desired.replicas {
-            return Some(format!("{} StatefulSets, {} pods", children.stateful_sets.len(), children.pods.len()));
+            return Some(format!(
+                "{} StatefulSets, {} pods",
+                children.stateful_sets.len(),
+                children.pods.len()
+            ));
         }
         let wanted = build::template_hash(&desired);
         let hash = |annotations: Option<&std::collections::BTreeMap<String, String>>| {
             annotations.and_then(|all| all.get(ballast_core::label::TEMPLATE_HASH).cloned())
         };
-        if let Some(pod) = children.pods.iter().find(|pod| hash(pod.metadata.annotations.as_ref()).as_ref() != Some(&wanted)) {
+        if let Some(pod) =
+            children.pods.iter().find(|pod| hash(pod.metadata.annotations.as_ref()).as_ref() != Some(&wanted))
+        {
             return Some(format!("{:?} has an old template", pod.metadata.name));
         }
         let mounted: Vec<String> = children.stateful_sets.iter().filter_map(claim_of).collect();
-        let pinned = |live: &k8s_openapi::api::core::v1::PersistentVolumeClaim| live.metadata.finalizers.is_some();
+        let pinned =
+            |live: &k8s_openapi::api::core::v1::PersistentVolumeClaim| live.metadata.finalizers.is_some();
         let mut claims = children.claims.iter().filter(|claim| !pinned(claim));
-        if let Some(claim) = claims.find(|claim| !claim.metadata.name.as_ref().is_some_and(|name| mounted.contains(name))) {
+        if let Some(claim) =
+            claims.find(|claim| !claim.metadata.name.as_ref().is_some_and(|name| mounted.contains(name)))
+        {
             return Some(format!("the claim {:?} is left over", claim.metadata.name));
         }
         let purpose = |map: &k8s_openapi::api::core::v1::ConfigMap| {
             map.metadata.labels.as_ref().and_then(|labels| labels.get(ballast_core::label::PURPOSE).cloned())
         };
-        let of = |wanted: &str| children.config_maps.iter().filter(|map| purpose(map).as_deref() == Some(wanted)).count();
+        let of = |wanted: &str| {
+            children.config_maps.iter().filter(|map| purpose(map).as_deref() == Some(wanted)).count()
+        };
         if of("ticket") > 0 || of("config") != 1 || of("bootstrap") != 1 {
             return Some(format!("{} tickets, {} configurations", of("ticket"), of("config")));
         }
         if !self.started() || uid.is_empty() {
             return Some("the record does not say started".to_owned());
         }
-        let ready = self.resource.status.as_ref().is_some_and(|status| ballast_core::condition::is_true(&status.conditions, "Ready"));
+        let ready = self
+            .resource
+            .status
+            .as_ref()
+            .is_some_and(|status| ballast_core::condition::is_true(&status.conditions, "Ready"));
         (!ready).then(|| "it is not Ready".to_owned())
     }
 }

@@ -46,7 +46,11 @@ fn without_the_quorum_predicate_a_removal_breaks_the_quorum() {
     let id = sim.id(&replace).unwrap();
     sim.annotate("ballast.dev/replace", Some(&format!("{id:x}")));
     sim.run(5);
-    assert!(sim.blocked.iter().any(|(predicate, _)| predicate == "quorum-without-member"), "{:?}", sim.blocked);
+    assert!(
+        sim.blocked.iter().any(|(predicate, _)| predicate == "quorum-without-member"),
+        "{:?}",
+        sim.blocked
+    );
     assert_eq!(sim.count("RemoveMember"), 0);
     sim.etcd.strict = false;
     let to = Endpoint { cluster: sim.cluster().unwrap().id, id: sim.id(&keep).unwrap() };
@@ -137,7 +141,12 @@ fn with_ticket(kind: TicketKind, append: &str) -> String {
         let claim = sim.claim_of("my-0");
         let list: Vec<(String, String)> = (0..3)
             .filter(|ordinal| append == "existing" || *ordinal == 0)
-            .map(|ordinal| (desired.member(ordinal), ballast_etcd_core::peer_url(&desired.cluster.host(&desired.member(ordinal)))))
+            .map(|ordinal| {
+                (
+                    desired.member(ordinal),
+                    ballast_etcd_core::peer_url(&desired.cluster.host(&desired.member(ordinal))),
+                )
+            })
             .collect();
         let ticket = Ticket {
             kind,

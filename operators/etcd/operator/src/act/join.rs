@@ -19,7 +19,12 @@ use ballast_runtime::{
 
 use super::{ensure_claim, from_etcd, voter};
 
-pub(super) async fn add(writer: &Writer, desired: &Desired, observed: &Observed, mut place: Place) -> Result<(), ActError> {
+pub(super) async fn add(
+    writer: &Writer,
+    desired: &Desired,
+    observed: &Observed,
+    mut place: Place,
+) -> Result<(), ActError> {
     let name = desired.member(place.ordinal);
     let url = peer_url(&desired.cluster.host(&name));
     let member = observed.members.iter().find(|member| member.ordinal == place.ordinal);

@@ -26,15 +26,25 @@ fn from_etcd(error: EtcdError) -> ActError {
 }
 
 /// Carries out `intent`, which was confirmed by `observed`, read live just now.
-pub async fn act(writer: &Writer, desired: &Desired, observed: &Observed, intent: &Intent) -> Result<(), ActError> {
+pub async fn act(
+    writer: &Writer,
+    desired: &Desired,
+    observed: &Observed,
+    intent: &Intent,
+) -> Result<(), ActError> {
     match intent {
         Intent::Bootstrap { ordinal, claim, zone } => {
-            record::bootstrap(writer, desired, observed, &place(*ordinal, claim.as_ref(), zone.as_ref())).await
+            record::bootstrap(writer, desired, observed, &place(*ordinal, claim.as_ref(), zone.as_ref()))
+                .await
         }
         Intent::Adopt { from, claims } => record::adopt(writer, desired, observed, from, claims).await,
-        Intent::ConfirmStarted { cluster_id } => record::confirm_started(writer, desired, observed, *cluster_id).await,
+        Intent::ConfirmStarted { cluster_id } => {
+            record::confirm_started(writer, desired, observed, *cluster_id).await
+        }
         Intent::RevokeTicket { ticket, .. } => Ok(writer.delete(ticket).await?),
-        Intent::AddMember { ordinal, zone, .. } => join::add(writer, desired, observed, place(*ordinal, None, zone.as_ref())).await,
+        Intent::AddMember { ordinal, zone, .. } => {
+            join::add(writer, desired, observed, place(*ordinal, None, zone.as_ref())).await
+        }
         Intent::Promote { id, .. } => {
             let mut etcd = voter(observed, None).await?;
             writer.permit().map_err(WriteError::from)?;
@@ -50,15 +60,21 @@ pub async fn act(writer: &Writer, desired: &Desired, observed: &Observed, intent
             writer.permit().map_err(WriteError::from)?;
             etcd.remove(*id).await.map_err(from_etcd)
         }
-        Intent::Update { ordinal, pod, .. } => update(writer, desired, observed, *ordinal, pod.as_deref()).await,
-        Intent::Restart { member, pod, .. } => Ok(writer.delete_pod(&format!("{member}-0"), pod, None).await?),
+        Intent::Update { ordinal, pod, .. } => {
+            update(writer, desired, observed, *ordinal, pod.as_deref()).await
+        }
+        Intent::Restart { member, pod, .. } => {
+            Ok(writer.delete_pod(&format!("{member}-0"), pod, None).await?)
+        }
         Intent::CleanUp { object, .. } => Ok(writer.delete(object).await?),
         Intent::DisarmAlarm { id } => {
             let mut etcd = voter(observed, None).await?;
             writer.permit().map_err(WriteError::from)?;
             etcd.disarm_corrupt(*id).await.map_err(from_etcd)
         }
-        Intent::ForceDeletePod { member, pod } => Ok(writer.delete_pod(&format!("{member}-0"), pod, Some(0)).await?),
+        Intent::ForceDeletePod { member, pod } => {
+            Ok(writer.delete_pod(&format!("{member}-0"), pod, Some(0)).await?)
+        }
     }
 }
 
@@ -68,7 +84,8 @@ fn place(ordinal: u32, claim: Option<&String>, zone: Option<&String>) -> Place {
 
 /// A connection to a voter that serves, the leader if possible, and not the member that is about to leave.
 async fn voter(observed: &Observed, except: Option<&str>) -> Result<Connection, ActError> {
-    let serving = || observed.voters().filter(|member| member.serves() && Some(member.name.as_str()) != except);
+    let serving =
+        || observed.voters().filter(|member| member.serves() && Some(member.name.as_str()) != except);
     let chosen = serving().find(|member| member.leads()).or_else(|| serving().next());
     let chosen = chosen.ok_or_else(|| ActError::Waiting("no voter serves now".to_owned()))?;
     open(chosen).await
@@ -86,7 +103,12 @@ async fn open(member: &Member) -> Result<Connection, ActError> {
 }
 
 /// The claim of a place: made now, or there already. Returns its uid; empty with ephemeral storage.
-async fn ensure_claim(writer: &Writer, desired: &Desired, observed: &Observed, place: &Place) -> Result<String, ActError> {
+async fn ensure_claim(
+    writer: &Writer,
+    desired: &Desired,
+    observed: &Observed,
+    place: &Place,
+) -> Result<String, ActError> {
     if matches!(desired.storage, Storage::Ephemeral { .. }) {
         return Ok(String::new());
     }
@@ -94,16 +116,28 @@ async fn ensure_claim(writer: &Writer, desired: &Desired, observed: &Observed, p
         return Err(ActError::Application("a claim without a name".to_owned()));
     };
     let claim = Object::from(claim);
-    let have = observed.members.iter().flat_map(|member| &member.claims).find(|have| have.reference.name == claim.name());
+    let have = observed
+        .members
+        .iter()
+        .flat_map(|member| &member.claims)
+        .find(|have| have.reference.name == claim.name());
     match have {
-        Some(have) if have.deleting => Err(ActError::Waiting(format!("{} is being deleted", have.reference.name))),
+        Some(have) if have.deleting => {
+            Err(ActError::Waiting(format!("{} is being deleted", have.reference.name)))
+        }
         Some(have) => Ok(have.reference.uid.clone()),
         None => Ok(writer.create(&claim).await?.uid),
     }
 }
 
 /// Applies the wanted template, then stops the pod that runs the old one.
-async fn update(writer: &Writer, desired: &Desired, observed: &Observed, ordinal: u32, pod: Option<&str>) -> Result<(), ActError> {
+async fn update(
+    writer: &Writer,
+    desired: &Desired,
+    observed: &Observed,
+    ordinal: u32,
+    pod: Option<&str>,
+) -> Result<(), ActError> {
     let member = observed.members.iter().find(|member| member.ordinal == ordinal);
     let member = member.ok_or_else(|| ActError::Waiting("the member is gone".to_owned()))?;
     let claim = member.stateful_set.as_ref().and_then(|set| set.claim.clone());

@@ -23,7 +23,12 @@ fn record_map(desired: &Desired, record: &Record, resource_version: Option<&str>
     map
 }
 
-pub(super) async fn bootstrap(writer: &Writer, desired: &Desired, observed: &Observed, place: &Place) -> Result<(), ActError> {
+pub(super) async fn bootstrap(
+    writer: &Writer,
+    desired: &Desired,
+    observed: &Observed,
+    place: &Place,
+) -> Result<(), ActError> {
     let member = desired.member(place.ordinal);
     let claim = place.claim.clone().unwrap_or_else(|| "ephemeral".to_owned());
     let found = observed.record.as_ref().ok().and_then(Option::as_ref);
@@ -41,7 +46,8 @@ pub(super) async fn bootstrap(writer: &Writer, desired: &Desired, observed: &Obs
     }
     let seed = observed.members.iter().find(|seed| seed.ordinal == place.ordinal);
     if seed.is_none_or(|seed| seed.ticket.is_none()) {
-        let append = build::initial_cluster(&[(member.clone(), peer_url(&desired.cluster.host(&member)))], "new");
+        let append =
+            build::initial_cluster(&[(member.clone(), peer_url(&desired.cluster.host(&member)))], "new");
         join::issue(writer, desired, place, TicketKind::Bootstrap, claim_uid, append).await?;
     }
     writer.apply(&build::stateful_set(desired, place).into()).await?;
@@ -49,7 +55,12 @@ pub(super) async fn bootstrap(writer: &Writer, desired: &Desired, observed: &Obs
 }
 
 /// The ticket goes first: once clients can come, nobody may bootstrap this cluster again.
-pub(super) async fn confirm_started(writer: &Writer, desired: &Desired, observed: &Observed, cluster_id: u64) -> Result<(), ActError> {
+pub(super) async fn confirm_started(
+    writer: &Writer,
+    desired: &Desired,
+    observed: &Observed,
+    cluster_id: u64,
+) -> Result<(), ActError> {
     for ticket in observed.members.iter().filter_map(|member| member.ticket.as_ref()) {
         writer.delete(&ticket.reference).await?;
         writer.confirm_gone(&ticket.reference).await?;

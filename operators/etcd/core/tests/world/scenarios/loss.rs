@@ -9,7 +9,10 @@ use crate::simulation::{Simulation, crash_everywhere, spec};
 const ORDINALS: [&str; 3] = ["my-0", "my-1", "my-2"];
 
 #[rstest]
-fn a_member_whose_volume_was_wiped_is_replaced(#[values(0, 1, 2)] ordinal: usize, #[values(true, false)] pod_too: bool) {
+fn a_member_whose_volume_was_wiped_is_replaced(
+    #[values(0, 1, 2)] ordinal: usize,
+    #[values(true, false)] pod_too: bool,
+) {
     let mut sim = Simulation::converged(&spec(3));
     let member = ORDINALS[ordinal];
     let before = sim.id(member);

@@ -114,3 +114,22 @@ fn a_hung_member_is_restarted_then_replaced() {
     sim.etcd.hung.clear();
     sim.converge();
 }
+
+/// After an outage of all, the last to come back is not replaced for having been away as long as the others.
+#[test]
+fn members_that_come_back_one_after_the_other_are_kept() {
+    let mut sim = Simulation::converged(&spec(3));
+    sim.world.local_volumes = true;
+    let list = sim.cluster().unwrap().members.clone();
+    let nodes: Vec<String> = (0..3).map(|n| sim.node_of(&format!("my-{n}"))).collect();
+    for node in &nodes {
+        sim.world.stop_node(node, &mut sim.etcd);
+    }
+    sim.run(100);
+    for node in &nodes {
+        sim.world.start_node(node);
+        sim.run(5);
+    }
+    sim.converge();
+    assert_eq!(sim.cluster().unwrap().members, list);
+}

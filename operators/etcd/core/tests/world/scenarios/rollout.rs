@@ -44,7 +44,10 @@ fn the_leader_is_last_and_moves_first() {
     while sim.count("UpdateMember") < 3 {
         sim.pass();
         if sim.count("UpdateMember") < 3 {
-            assert!(sim.running(&leader).is_some_and(|running| running.version.minor == 5), "the leader is last");
+            assert!(
+                sim.running(&leader).is_some_and(|running| running.version.minor == 5),
+                "the leader is last"
+            );
         }
         sim.tick();
     }
