@@ -59,9 +59,10 @@ pub fn planned(
         .map(|member| member_status(member, plan, now))
         .collect();
     let known = observed.answers.list.as_ref();
-    let voters = known.map_or(usize::try_from(previous.replicas).unwrap_or(0), |list| {
-        list.iter().filter(|entry| !entry.learner).count()
-    });
+    let voters = known.map_or_else(
+        || usize::try_from(previous.replicas).unwrap_or(0),
+        |list| list.iter().filter(|entry| !entry.learner).count(),
+    );
     let lowest =
         observed.members.iter().filter_map(Member::answer).map(|answer| answer.version.clone()).min();
     let cluster_id = observed.cluster_ids().first().map(|id| format!("{id:x}"));
@@ -242,9 +243,8 @@ fn member_status(member: &Member, plan: &Plan<Intent>, now: Timestamp) -> Member
     let fine = member.serves() || (member.learner() && answer.is_some());
     let health = match (fine, answer, &member.pod) {
         (true, ..) => "Serving",
-        (false, Some(_), _) | (false, None, None) => "NotServing",
         (false, None, Some(pod)) if pod.running => "Unknown",
-        (false, None, Some(_)) => "NotServing",
+        (false, ..) => "NotServing",
     };
     MemberStatus {
         name: member.name.clone(),

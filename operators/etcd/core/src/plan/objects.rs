@@ -39,7 +39,7 @@ pub(crate) fn apply(context: &Context<'_>, started: bool, plan: &mut Plan<Intent
 fn grown_claim(context: &Context<'_>, member: &Member) -> Option<Object> {
     let Storage::Volume { size, owned, class } = &context.desired.storage else { return None };
     let claim = member.claim()?;
-    let bytes = |text: &str| quantity::parse(text).ok().map(|amount| amount.bytes());
+    let bytes = |text: &str| quantity::parse(text).ok().map(ballast_core::quantity::Amount::bytes);
     let larger = claim.requested.as_deref().is_none_or(|have| bytes(have) < bytes(size));
     let size = if larger { size.clone() } else { claim.requested.clone()? };
     let built = build::claim(

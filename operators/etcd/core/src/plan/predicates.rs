@@ -35,13 +35,12 @@ fn quorum<'a>() -> Predicate<Disruption<'a>> {
 fn quorum_without(disruption: &Disruption<'_>) -> Result<(), String> {
     let voters = disruption.context.observed.voters().count();
     let serving = disruption.others().filter(|other| other.serves()).count();
-    let votes = disruption.member.voter();
     let needed = voters / 2 + 1;
     // A cluster of one or two cannot keep a quorum without a member; restarting a healthy one is then a short outage.
     if !disruption.leaves && voters <= 2 && disruption.member.serves() {
         return Ok(());
     }
-    if !votes {
+    if !disruption.member.voter() {
         return Ok(());
     }
     // The removal itself is committed by the members that stay, under the old quorum if the member does not vote for it.

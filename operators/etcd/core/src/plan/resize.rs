@@ -30,10 +30,11 @@ fn grow(context: &Context<'_>, voters: usize) -> Next {
             "a member is added only while a quorum of the voters serves",
         );
     }
+    let known = &context.observed.members;
+    // One more than there are known members is always enough.
     let ordinal = (0_u32..)
-        .find(|ordinal| {
-            context.observed.members.iter().find(|member| member.ordinal == *ordinal).is_none_or(Member::gone)
-        })
+        .take(known.len() + 1)
+        .find(|ordinal| known.iter().find(|member| member.ordinal == *ordinal).is_none_or(Member::gone))
         .unwrap_or_default();
     Next::Do(Intent::AddMember {
         ordinal,

@@ -65,6 +65,8 @@ pub struct Etcd {
     pub slow: BTreeSet<String>,
     /// Members that run and answer nobody.
     pub hung: BTreeSet<String>,
+    /// Members that serve and whose readiness probe fails.
+    pub unready: BTreeSet<String>,
     /// Whether etcd refuses dangerous changes of its list; off only to test the watchers.
     pub strict: bool,
     /// What must never happen and did.
@@ -92,6 +94,7 @@ impl Etcd {
             running: BTreeMap::new(),
             slow: BTreeSet::new(),
             hung: BTreeSet::new(),
+            unready: BTreeSet::new(),
             strict: true,
             violations: vec![],
             ended: vec![],
@@ -330,7 +333,8 @@ impl Application for Etcd {
     }
 
     fn ready(&self, pod: &str) -> bool {
-        self.running.get(pod).is_some_and(|running| self.serves(running))
+        let ready = |running: &Running| self.serves(running) && !self.unready.contains(&running.process.member);
+        self.running.get(pod).is_some_and(ready)
     }
 
     fn ended(&mut self) -> Vec<String> {

@@ -246,3 +246,32 @@ fn an_orphaned_pod_is_taken_back() {
     sim.converge();
     assert_eq!(sim.etcd.running.keys().cloned().collect::<Vec<_>>(), pods);
 }
+
+#[test]
+fn a_rollout_waits_until_all_others_are_ready() {
+    let mut sim = Simulation::converged(&spec(3));
+    let leader = sim.leader();
+    sim.etcd.unready.insert(leader);
+    sim.tick();
+    sim.edit(&json!({"etcd": {"snapshotCount": 20000}}));
+    sim.run(5);
+    assert!(sim.blocked.iter().any(|(predicate, _)| predicate == "other-voters-serve"), "{:?}", sim.blocked);
+    assert_eq!(sim.count("UpdateMember"), 0);
+    sim.etcd.unready.clear();
+    sim.converge();
+}
+
+#[test]
+fn a_predicate_is_skipped_by_annotation_until_its_time() {
+    let mut sim = Simulation::converged(&spec(3));
+    let leader = sim.leader();
+    sim.etcd.unready.insert(leader);
+    sim.tick();
+    sim.edit(&json!({"etcd": {"snapshotCount": 20000}}));
+    sim.annotate("ballast.dev/skip-predicate", Some("other-voters-serve@2025-01-01T00:00:00Z"));
+    sim.run(5);
+    assert_eq!(sim.count("UpdateMember"), 0, "that time has passed");
+    sim.annotate("ballast.dev/skip-predicate", Some("other-voters-serve@2027-01-01T00:00:00Z"));
+    sim.run(5);
+    assert!(sim.count("UpdateMember") > 0);
+}
