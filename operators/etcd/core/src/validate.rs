@@ -208,7 +208,8 @@ fn owner(name: &str, uid: &str) -> OwnerReference {
         name: name.to_owned(),
         uid: uid.to_owned(),
         controller: Some(true),
-        block_owner_deletion: Some(true),
+        // Where a plug-in enforces it, setting this needs rights on finalizers, of which we have none.
+        block_owner_deletion: None,
     }
 }
 

@@ -333,7 +333,8 @@ impl Application for Etcd {
     }
 
     fn ready(&self, pod: &str) -> bool {
-        let ready = |running: &Running| self.serves(running) && !self.unready.contains(&running.process.member);
+        let ready =
+            |running: &Running| self.serves(running) && !self.unready.contains(&running.process.member);
         self.running.get(pod).is_some_and(ready)
     }
 
