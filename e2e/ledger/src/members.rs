@@ -90,7 +90,7 @@ impl History {
 /// Looks for as long as the process lives.
 pub(crate) async fn watch(endpoints: Vec<String>, history: Arc<Mutex<History>>) {
     loop {
-        match look(&endpoints).await {
+        match Box::pin(look(&endpoints)).await {
             Ok((members, serving)) => {
                 history.lock().unwrap_or_else(PoisonError::into_inner).record(
                     Timestamp::now(),
@@ -205,7 +205,10 @@ mod tests {
             .collect()
     }
 
-    fn history(looks: &[(&[(&str, bool)], &[&str])]) -> Vec<String> {
+    /// Members (id, learner) and who of them serves.
+    type Given<'a> = (&'a [(&'a str, bool)], &'a [&'a str]);
+
+    fn history(looks: &[Given<'_>]) -> Vec<String> {
         let mut history = History::default();
         for (members, serving) in looks {
             let serving: Vec<String> = serving.iter().map(|id| (*id).to_owned()).collect();

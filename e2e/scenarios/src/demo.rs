@@ -38,7 +38,7 @@ pub(crate) async fn run(environment: &Environment) -> Result<()> {
     let members = wait::until_in(
         &environment.client,
         NAMESPACE,
-        Duration::from_secs(240),
+        Duration::from_mins(4),
         "three healthy members",
         || async {
             let status = clusters.get(NAME).await?.status.unwrap_or_default();

@@ -126,15 +126,15 @@ pub(crate) async fn etcd_operator(environment: &Environment, settings: &[&str]) 
 
 /// Makes sure that the operator of this build runs: a pod that runs an older image of the same tag is replaced.
 pub(crate) async fn fresh_etcd_operator(environment: &Environment) -> Result<()> {
-    let stamp = image_stamp()?;
+    let stamp = image_stamp();
     etcd_operator(environment, &[&format!("podAnnotations.e2e/build=b{stamp}")]).await
 }
 
-fn image_stamp() -> Result<String> {
+fn image_stamp() -> String {
     let modified = fs::metadata(target().join("images/etcd-operator")).and_then(|data| data.modified());
     let seconds =
         modified.map(|time| time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs());
-    Ok(seconds.unwrap_or_default().to_string())
+    seconds.unwrap_or_default().to_string()
 }
 
 /// Waits until the operator is available and no older pod of it is left.
@@ -171,7 +171,7 @@ pub(crate) async fn scale_operator(environment: &Environment, replicas: i32) -> 
     wait::until_in(
         &environment.client,
         NAMESPACE,
-        Duration::from_secs(60),
+        Duration::from_mins(1),
         "the operator's pods to be gone",
         || async { Ok(pods.list(&ours).await?.items.is_empty().then_some(())) },
     )

@@ -66,7 +66,7 @@ impl Ledger {
         wait::until_in(
             &self.client,
             &self.namespace,
-            Duration::from_secs(60),
+            Duration::from_mins(1),
             "acknowledged writes",
             || async {
                 let stats = self.stats().await?;

@@ -29,7 +29,7 @@ impl Report {
     }
 
     /// A scenario has ended.
-    pub(crate) fn add(&mut self, name: &str, outcome: Outcome, took: Duration, figures: Map<String, Value>) {
+    pub(crate) fn add(&mut self, name: &str, outcome: Outcome, took: Duration, figures: &Map<String, Value>) {
         let (index, outcome, error) = match outcome {
             Outcome::Passed => (0, "passed", None),
             Outcome::Failed(error) => (1, "failed", Some(error)),

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// No scenario takes longer.
-const LIMIT: Duration = Duration::from_secs(900);
+const LIMIT: Duration = Duration::from_mins(15);
 
 /// What the caller wants besides the scenarios.
 pub(crate) struct Options {
@@ -46,7 +46,7 @@ pub(crate) async fn all(
         println!("[{}/{}] {}: {}", index + 1, scenarios.len(), scenario.name, scenario.shows);
         if scenario.needs_lab && environment.lab.is_none() {
             println!("      skipped: it needs the nodes of the lab");
-            report.add(scenario.name, Outcome::Skipped, Duration::ZERO, Map::new());
+            report.add(scenario.name, Outcome::Skipped, Duration::ZERO, &Map::new());
             continue;
         }
         let begun = Instant::now();
@@ -70,7 +70,7 @@ pub(crate) async fn all(
             }
         };
         let figures = context.figures.into_inner().unwrap_or_default();
-        report.add(scenario.name, outcome, took, figures);
+        report.add(scenario.name, outcome, took, &figures);
         if !(failed && options.keep) {
             delete_namespaces(environment, &context.namespace).await;
         }

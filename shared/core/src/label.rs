@@ -27,7 +27,8 @@ pub const TEMPLATE_HASH: &str = "ballast.dev/template-hash";
 pub const PAUSED: &str = "ballast.dev/paused";
 /// Annotation on the resource: pods older than this time are restarted, one at a time.
 pub const RESTART: &str = "ballast.dev/restart";
-/// Annotation on the resource: the named member is replaced, with a new volume.
+/// Annotation on the resource: the member with this id (as `.status.members` shows it) is replaced, with a new volume.
+/// An id, not a name: the member that takes its place has another one, so nothing is replaced twice.
 pub const REPLACE: &str = "ballast.dev/replace";
 /// Annotation on the resource: `<name>@<until>`, a predicate not to wait for.
 pub const SKIP_PREDICATE: &str = "ballast.dev/skip-predicate";

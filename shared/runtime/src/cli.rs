@@ -5,6 +5,7 @@ use std::{ffi::OsString, io::Write, net::SocketAddr, path::PathBuf, process::Exi
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
+    check::{self, CheckArgs},
     crd, offline,
     operator::Operator,
     prepare::{self, PrepareArgs},
@@ -68,6 +69,8 @@ enum Command<A: Args> {
         #[command(flatten)]
         more: A,
     },
+    /// Asks another instance whether it is ready.
+    Check(CheckArgs),
     /// Prepares an application pod; its first init container.
     Prepare(PrepareArgs),
 }
@@ -103,7 +106,7 @@ struct RunArgs {
     #[arg(long, env = "RUST_LOG", default_value = LEVEL)]
     log_level: String,
     /// Seconds between looks at a resource where nothing happens.
-    #[arg(long, env = "BALLAST_RESYNC", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, env = "BALLAST_RESYNC", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     resync: u64,
 }
 
@@ -161,6 +164,7 @@ fn execute<A: Args, O: Operator>(
                 other => print(other),
             }
         }
+        Command::Check(args) => check::main(&args),
         Command::Prepare(args) => prepare::main(&args),
     }
 }

@@ -15,6 +15,7 @@
 //! | [`prepare`] | the init container of every application pod |
 
 pub mod backoff;
+mod check;
 pub mod cache;
 pub mod cli;
 pub mod controller;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::{ledger::Ledger, scenario::Context};
 
 /// Long enough for anything on a loaded machine; nothing waits for it that succeeds.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(240);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(4);
 
 /// The cluster under test.
 pub(crate) struct Cluster {
@@ -236,10 +236,10 @@ impl Cluster {
         let status = self.ready().await?;
         ensure!(status.members.len() == members, "{} members, expected {members}", status.members.len());
         ledger.progress(20).await?;
-        let stats = ledger.stats().await?;
-        context.figure("acknowledged writes", stats.acknowledged);
-        context.figure("failed writes", stats.failed);
-        context.figure("longest write gap (ms)", stats.longest_gap_ms);
+        let figures = ledger.stats().await?;
+        context.figure("acknowledged writes", figures.acknowledged);
+        context.figure("failed writes", figures.failed);
+        context.figure("longest write gap (ms)", figures.longest_gap_ms);
         let checked = ledger.verify().await?;
         ensure!(checked > 0);
         ledger.check_hashes(&self.member_endpoints().await?).await?;

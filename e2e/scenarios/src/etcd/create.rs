@@ -35,7 +35,7 @@ pub(crate) async fn three_zones(context: &Context<'_>) -> Result<()> {
     wait::until_in(
         &cluster.client,
         &cluster.namespace,
-        Duration::from_secs(60),
+        Duration::from_mins(1),
         "the first StatefulSet",
         || async {
             Ok((!cluster.stateful_sets().list(&cluster.ours()).await?.items.is_empty()).then_some(()))

@@ -51,20 +51,17 @@ pub(crate) async fn refused(context: &Context<'_>) -> Result<()> {
     let before = cluster.pod_uids().await?;
     let original = cluster.api().get("my").await?.spec;
     for (what, edit, part) in edits() {
-        match cluster.edit(edit).await {
-            Err(error) => {
-                let message = format!("{error:#}");
-                ensure!(message.contains(part), "{what}: refused, but without {part}: {message}");
-            }
-            Ok(()) => {
-                let message = reported(&cluster).await?;
-                ensure!(message.contains(part), "{what}: reported, but without {part}: {message}");
-                // The merge patch of a map cannot take keys away: put the whole specification back.
-                let whole = json!([{"op": "replace", "path": "/spec", "value": original}]);
-                let patch = kube::api::Patch::Json::<()>(serde_json::from_value(whole)?);
-                cluster.api().patch("my", &kube::api::PatchParams::default(), &patch).await?;
-                cluster.ready().await?;
-            }
+        if let Err(error) = cluster.edit(edit).await {
+            let message = format!("{error:#}");
+            ensure!(message.contains(part), "{what}: refused, but without {part}: {message}");
+        } else {
+            let message = reported(&cluster).await?;
+            ensure!(message.contains(part), "{what}: reported, but without {part}: {message}");
+            // The merge patch of a map cannot take keys away: put the whole specification back.
+            let whole = json!([{"op": "replace", "path": "/spec", "value": original}]);
+            let patch = kube::api::Patch::Json::<()>(serde_json::from_value(whole)?);
+            cluster.api().patch("my", &kube::api::PatchParams::default(), &patch).await?;
+            cluster.ready().await?;
         }
         println!("      {what}: refused with {part}");
         cluster.nothing_rolled(&before).await?;

@@ -52,7 +52,7 @@ pub(crate) async fn take_over(context: &Context<'_>) -> Result<()> {
     outcome?;
     cluster.ready().await?;
     // The new operator's image goes into the templates, and no pod is restarted for it.
-    wait::until(Duration::from_secs(60), "the templates to carry the second image", || async {
+    wait::until(Duration::from_mins(1), "the templates to carry the second image", || async {
         let sets = cluster.stateful_sets().list(&cluster.ours()).await?.items;
         let carry = sets
             .iter()

@@ -30,9 +30,9 @@ pub(crate) async fn wipe(cluster: &Cluster, claim: &str) -> Result<()> {
             continue;
         }
         if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?
+            fs::remove_dir_all(entry.path())?;
         } else {
-            fs::remove_file(entry.path())?
+            fs::remove_file(entry.path())?;
         }
     }
     Ok(())

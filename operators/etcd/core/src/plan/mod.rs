@@ -161,7 +161,7 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
     if let Some(blocked) = refused {
         return Next::Wait(vec![blocked]);
     }
-    for concern in [rollout::next, resize::next] {
+    for concern in [rollout::next, resize::next, rollout::version_agreed] {
         match concern(context) {
             Next::Nothing => {}
             next => return next,

@@ -2,7 +2,9 @@
 //!
 //! Only the member whose turn it is carries the new template. A member that has it and does not serve stops everything.
 
-use super::{Context, Next, learner, predicates, wait};
+use ballast_core::version::Minor;
+
+use super::{Context, Next, busy, learner, predicates, wait};
 use crate::{intent::Intent, observed::Member, validate::Storage};
 
 pub(crate) fn next(context: &Context<'_>) -> Next {
@@ -77,6 +79,20 @@ pub(crate) fn without_quorum(context: &Context<'_>) -> Next {
     broken.map_or(Next::Nothing, |member| {
         update(member, "it does not run, and its template is not the wanted one")
     })
+}
+
+/// Some seconds after the last member runs a new minor version, etcd raises the version of the cluster: only then is an
+/// upgrade done, and cannot be taken back.
+pub(crate) fn version_agreed(context: &Context<'_>) -> Next {
+    let running = context.observed.voters().filter_map(Member::answer).map(|answer| Minor::from(&answer.version)).min();
+    match (context.observed.answers.cluster_version, running) {
+        (Some(agreed), Some(running)) if agreed < running => busy(
+            "cluster-version-agreed",
+            "ClusterVersionPending",
+            format!("all members run {running}; etcd has not yet raised the version of the cluster from {agreed}"),
+        ),
+        _ => Next::Nothing,
+    }
 }
 
 fn is_outdated(context: &Context<'_>, member: &Member) -> bool {

@@ -28,13 +28,12 @@ pub(super) async fn add(
     let name = desired.member(place.ordinal);
     let url = peer_url(&desired.cluster.host(&name));
     let member = observed.members.iter().find(|member| member.ordinal == place.ordinal);
-    let list = match member.and_then(|member| member.listed.as_ref()) {
-        Some(_) => observed.answers.list.clone().unwrap_or_default(),
-        None => {
-            let mut etcd = voter(observed, None).await?;
-            writer.permit().map_err(WriteError::from)?;
-            etcd.add_learner(&url).await.map_err(from_etcd)?
-        }
+    let list = if member.is_some_and(|member| member.listed.is_some()) {
+        observed.answers.list.clone().unwrap_or_default()
+    } else {
+        let mut etcd = voter(observed, None).await?;
+        writer.permit().map_err(WriteError::from)?;
+        etcd.add_learner(&url).await.map_err(from_etcd)?
     };
     let Some(id) = list.iter().find(|listed| listed.peer_urls.contains(&url)).map(|listed| listed.id) else {
         return Err(ActError::Waiting(format!("{name} is not in etcd's list yet")));

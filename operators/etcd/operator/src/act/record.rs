@@ -32,12 +32,11 @@ pub(super) async fn bootstrap(
     let member = desired.member(place.ordinal);
     let claim = place.claim.clone().unwrap_or_else(|| "ephemeral".to_owned());
     let found = observed.record.as_ref().ok().and_then(Option::as_ref);
-    let (granted, resource_version) = match found {
-        Some(found) => (matches!(found.record, Record::Granted { .. }), found.resource_version.clone()),
-        None => {
-            let record = Record::Preparing { member: member.clone(), claim: claim.clone() };
-            (false, writer.create(&record_map(desired, &record, None).into()).await?.resource_version)
-        }
+    let (granted, resource_version) = if let Some(found) = found {
+        (matches!(found.record, Record::Granted { .. }), found.resource_version.clone())
+    } else {
+        let record = Record::Preparing { member: member.clone(), claim: claim.clone() };
+        (false, writer.create(&record_map(desired, &record, None).into()).await?.resource_version)
     };
     let claim_uid = ensure_claim(writer, desired, observed, place).await?;
     if !granted {

@@ -1,12 +1,13 @@
 //! Alarms, objects that somebody edits or deletes, and not knowing.
 
 use ballast_core::object::Kind;
+use ballast_etcd_core::{APPLICATION, observed::Probe, plan::plan};
 use rstest::rstest;
 use serde_json::json;
 
 use crate::{
     etcd::Entry,
-    simulation::{Simulation, spec},
+    simulation::{NAME, Simulation, spec},
 };
 
 #[rstest]
@@ -127,4 +128,20 @@ fn a_learner_whose_stateful_set_was_deleted_by_hand_recovers() {
     sim.world.delete_by_hand(Kind::StatefulSet, "my-1");
     sim.etcd.slow.clear();
     sim.converge();
+}
+
+#[test]
+fn two_cluster_ids_stop_everything() {
+    let mut sim = Simulation::converged(&spec(3));
+    let desired = sim.desired().unwrap();
+    let children = sim.world.children(APPLICATION, NAME);
+    let (mut observed, _) = sim.look(&desired, children);
+    for member in observed.members.iter_mut().filter(|member| member.name == "my-1") {
+        if let Probe::Answered(answer) = &mut member.probe {
+            answer.cluster_id += 1;
+        }
+    }
+    let plan = plan(&desired, &observed, sim.world.now());
+    assert!(plan.is_empty());
+    assert_eq!(plan.blocked[0].reason, "SplitBrain");
 }

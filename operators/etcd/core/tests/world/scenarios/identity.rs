@@ -1,6 +1,7 @@
 //! Bootstrap happens once; nothing of an earlier cluster is used by accident.
 
 use ballast_core::object::Kind;
+use ballast_etcd_core::build;
 use rstest::rstest;
 use serde_json::json;
 
@@ -112,4 +113,24 @@ fn the_seed_is_bootstrapped_on_one_claim_only(#[values(true, false)] recorded: b
     sim.run(60);
     assert!(sim.etcd.running.is_empty());
     assert!(sim.blocked.iter().any(|(_, reason)| reason == "DataLost"), "{:?}", sim.blocked);
+}
+
+/// Somebody makes a claim of the same name: it is another claim, and gets no permission.
+#[test]
+fn another_claim_of_the_same_name_is_not_the_seeds() {
+    let mut sim = Simulation::new(&spec(3));
+    sim.eager = false;
+    while sim.count("Bootstrap") == 0 {
+        sim.pass();
+    }
+    sim.tick();
+    let claim = sim.claim_of("my-0");
+    sim.world.delete_by_hand(Kind::PersistentVolumeClaim, &claim);
+    sim.world.delete_pod_by_hand("my-0-0");
+    sim.tick();
+    let place = build::Place { ordinal: 0, claim: Some(claim), ..build::Place::default() };
+    let object = build::claim(&sim.desired().unwrap(), &place).unwrap();
+    sim.world.create(&object.into()).unwrap();
+    sim.run_until_blocked("DataLost");
+    assert!(sim.etcd.running.is_empty());
 }

@@ -133,3 +133,18 @@ fn members_that_come_back_one_after_the_other_are_kept() {
     sim.converge();
     assert_eq!(sim.cluster().unwrap().members, list);
 }
+
+/// It was away longer than its deadline, and serves again in the very pass in which it could be replaced.
+#[test]
+fn what_serves_again_is_not_replaced_for_its_past() {
+    let mut sim = Simulation::converged(&spec(3));
+    let list = sim.cluster().unwrap().members.clone();
+    sim.annotate("ballast.dev/paused", Some("true"));
+    sim.etcd.hung.insert("my-1".to_owned());
+    sim.run(60);
+    sim.etcd.hung.clear();
+    sim.etcd.tick(sim.world.now());
+    sim.annotate("ballast.dev/paused", None);
+    sim.converge();
+    assert_eq!(sim.cluster().unwrap().members, list);
+}

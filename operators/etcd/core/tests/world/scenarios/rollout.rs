@@ -80,6 +80,7 @@ fn a_bad_image_stops_at_the_first_member_and_reverting_recovers(#[values(1, 3)] 
     sim.run(60);
     assert_eq!(sim.count("UpdateMember"), 1, "it stops at the first");
     if replicas == 3 {
+        assert!(sim.blocked.iter().any(|(_, reason)| reason == "UpdatedMemberNotServing"), "{:?}", sim.blocked);
         let killed = sim.etcd.running.values().next().unwrap().process.member.clone();
         sim.world.delete_pod_by_hand(&format!("{killed}-0"));
         sim.run(3);
