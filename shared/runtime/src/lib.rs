@@ -15,8 +15,8 @@
 //! | [`prepare`] | the init container of every application pod |
 
 pub mod backoff;
-mod check;
 pub mod cache;
+mod check;
 pub mod cli;
 pub mod controller;
 pub mod crd;

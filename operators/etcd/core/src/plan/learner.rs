@@ -92,18 +92,23 @@ fn bring_up_to_date(context: &Context<'_>, member: &Member) -> Option<Next> {
 }
 
 pub(crate) fn starting(member: &Member) -> String {
-    let waiting = member.pod.as_ref().map(|pod| {
-        pod.refusal
-            .as_ref()
-            .map(|refusal| format!("{}: {}", refusal.reason(), refusal.detail()))
-            .or_else(|| pod.waiting.clone())
-            .unwrap_or_else(|| "its containers start".to_owned())
-    });
-    format!(
-        "{} has not started yet: {}",
-        member.name,
-        waiting.unwrap_or_else(|| "its pod is being made".to_owned())
-    )
+    format!("{} has not started yet: {}", member.name, state(member))
+}
+
+/// What its pod does, in words.
+pub(crate) fn state(member: &Member) -> String {
+    let Some(pod) = &member.pod else { return "its pod is being made".to_owned() };
+    if let Some(refusal) = &pod.refusal {
+        return format!("{}: {}", refusal.reason(), refusal.detail());
+    }
+    if pod.deletion_due.is_some() {
+        return if pod.node_lost { "its node is lost" } else { "its pod is stopping" }.to_owned();
+    }
+    match &pod.waiting {
+        Some(waiting) => waiting.clone(),
+        None if pod.running => "it does not answer".to_owned(),
+        None => "its containers start".to_owned(),
+    }
 }
 
 fn continue_adding(context: &Context<'_>, member: &Member) -> Intent {

@@ -76,6 +76,8 @@ pub fn plan(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan<Inte
         return plan;
     }
     let next = decide(&context, &mut plan);
+    // What holds back what is wanted next comes first; what is only told, after it.
+    let told = std::mem::take(&mut plan.blocked);
     match next {
         Next::Do(intent) => plan.intent = Some(intent),
         Next::Wait(blocked) => {
@@ -88,6 +90,7 @@ pub fn plan(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan<Inte
         }
         Next::Nothing => {}
     }
+    plan.blocked.extend(told);
     plan
 }
 
@@ -137,6 +140,7 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
         }
     }
     objects::prune(context, plan);
+    repair::tell(context, plan);
     let concerns: &[fn(&Context<'_>) -> Next] = &[
         rollout::without_quorum,
         |context| predicates::list_known(context),

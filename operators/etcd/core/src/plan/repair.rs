@@ -2,12 +2,22 @@
 //!
 //! What still serves is never replaced, unless its data is known to be corrupt or a person names its id.
 
-use super::{Context, Next, predicates, wait};
+use std::time::Duration;
+
+use ballast_core::{
+    duration,
+    plan::{Blocked, Plan},
+};
+
+use super::{Context, Next, learner, predicates, wait};
 use crate::{
     intent::Intent,
     observed::{Member, PodView},
     validate::Storage,
 };
+
+/// How soon members that do not serve are looked at again; short against any sensible deadline.
+const LOOK_AGAIN: Duration = Duration::from_secs(3);
 
 /// What is wrong with a voter.
 #[derive(Debug, PartialEq)]
@@ -75,19 +85,42 @@ fn ailment(context: &Context<'_>, member: &Member) -> Option<Ailment> {
             Some(_) => "it has not served",
             None => "it has had no pod",
         };
-        return Some(Ailment::Lost(format!(
-            "{why} for {}",
-            ballast_core::duration::format(context.desired.replace_after)
-        )));
+        return Some(Ailment::Lost(format!("{why} for {}", duration::format(context.desired.replace_after))));
     }
     let old_pod = pod.filter(|pod| pod.running && pod.deletion_due.is_none() && pod.created < since);
     if age(context.desired.restart_after) && old_pod.is_some() {
         return Some(Ailment::Hung(format!(
             "it has not served for {}",
-            ballast_core::duration::format(context.desired.restart_after)
+            duration::format(context.desired.restart_after)
         )));
     }
     None
+}
+
+/// Voters that do not serve and are not treated yet: told with what will be done, and looked at again before long, since
+/// time alone makes nobody look.
+pub(crate) fn tell(context: &Context<'_>, plan: &mut Plan<Intent>) {
+    for member in context.observed.voters().filter(|member| !member.serves()) {
+        if ailment(context, member).is_some() {
+            continue;
+        }
+        let state = learner::state(member);
+        let message = if excused(member) {
+            format!(
+                "{} does not serve ({state}): a new member would meet the same, so it is not replaced for that",
+                member.name
+            )
+        } else {
+            format!(
+                "{} does not serve ({state}): after {} it is restarted, after {} replaced, if the others hold a quorum",
+                member.name,
+                duration::format(context.desired.restart_after),
+                duration::format(context.desired.replace_after)
+            )
+        };
+        plan.blocked.push(Blocked::new("members-serve", "MemberNotServing", message));
+        plan.requeue(LOOK_AGAIN);
+    }
 }
 
 /// Causes that a new member would meet again: they are reported, not replaced.

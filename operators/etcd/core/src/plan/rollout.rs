@@ -84,12 +84,15 @@ pub(crate) fn without_quorum(context: &Context<'_>) -> Next {
 /// Some seconds after the last member runs a new minor version, etcd raises the version of the cluster: only then is an
 /// upgrade done, and cannot be taken back.
 pub(crate) fn version_agreed(context: &Context<'_>) -> Next {
-    let running = context.observed.voters().filter_map(Member::answer).map(|answer| Minor::from(&answer.version)).min();
+    let running =
+        context.observed.voters().filter_map(Member::answer).map(|answer| Minor::from(&answer.version)).min();
     match (context.observed.answers.cluster_version, running) {
         (Some(agreed), Some(running)) if agreed < running => busy(
             "cluster-version-agreed",
             "ClusterVersionPending",
-            format!("all members run {running}; etcd has not yet raised the version of the cluster from {agreed}"),
+            format!(
+                "all members run {running}; etcd has not yet raised the version of the cluster from {agreed}"
+            ),
         ),
         _ => Next::Nothing,
     }

@@ -248,6 +248,21 @@ impl Simulation {
         (condition.status.clone(), condition.reason.clone())
     }
 
+    /// Passes until something is so.
+    ///
+    /// # Panics
+    /// When it never is.
+    pub fn until(&mut self, done: impl Fn(&Self) -> bool) {
+        for _ in 0..200 {
+            if done(self) {
+                return;
+            }
+            self.pass();
+            self.tick();
+        }
+        self.fail("what was waited for never came");
+    }
+
     /// Passes, all of them; nothing is expected.
     pub fn run(&mut self, passes: usize) {
         for _ in 0..passes {

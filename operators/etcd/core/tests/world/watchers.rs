@@ -122,10 +122,7 @@ fn a_stateful_set_deleted_too_early_is_noticed() {
 #[test]
 fn a_client_service_too_early_is_noticed() {
     let mut sim = Simulation::new(&spec(1));
-    while sim.cluster().is_none() {
-        sim.pass();
-        sim.tick();
-    }
+    sim.until(|sim| sim.cluster().is_some());
     let why = caught(sim, |sim| {
         let service = build::client_service(&sim.desired().unwrap());
         sim.world.apply(&service.into()).unwrap();

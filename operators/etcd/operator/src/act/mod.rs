@@ -126,7 +126,17 @@ async fn ensure_claim(
             Err(ActError::Waiting(format!("{} is being deleted", have.reference.name)))
         }
         Some(have) => Ok(have.reference.uid.clone()),
-        None => Ok(writer.create(&claim).await?.uid),
+        None => {
+            // What is created belongs to no apply, and would stay when it is no longer applied: the owner, which the user
+            // may take back, is only ever applied.
+            let mut bare = claim.clone();
+            bare.metadata_mut().owner_references = None;
+            let uid = writer.create(&bare).await?.uid;
+            let mut whole = claim;
+            whole.metadata_mut().uid = Some(uid.clone());
+            writer.apply(&whole).await?;
+            Ok(uid)
+        }
     }
 }
 
@@ -152,11 +162,10 @@ async fn update(
 
 /// What is patched into a claim that is taken over.
 fn takeover(desired: &Desired, from: &str) -> serde_json::Value {
-    let mut metadata = json!({
+    json!({
         "labels": {ballast_core::label::CLUSTER_UID: desired.cluster.labels.uid},
         "annotations": {build::ADOPTED_FROM: from},
-    });
-    let owned = matches!(desired.storage, Storage::Volume { owned: true, .. });
-    metadata["ownerReferences"] = if owned { json!([desired.cluster.owner]) } else { json!([]) };
-    metadata
+        // If the claim is to be owned, the next apply says so.
+        "ownerReferences": [],
+    })
 }

@@ -121,10 +121,7 @@ fn a_learner_whose_stateful_set_was_deleted_by_hand_recovers() {
     let mut sim = Simulation::converged(&spec(1));
     sim.etcd.slow.insert("my-1".to_owned());
     sim.edit(&json!({"replicas": 2}));
-    while sim.running("my-1").is_none() {
-        sim.pass();
-        sim.tick();
-    }
+    sim.until(|sim| sim.running("my-1").is_some());
     sim.world.delete_by_hand(Kind::StatefulSet, "my-1");
     sim.etcd.slow.clear();
     sim.converge();

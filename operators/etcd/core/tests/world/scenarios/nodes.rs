@@ -104,10 +104,7 @@ fn a_hung_member_is_restarted_then_replaced() {
     let mut sim = Simulation::converged(&spec(3));
     let before = sim.id("my-1");
     sim.etcd.hung.insert("my-1".to_owned());
-    while sim.count("RestartMember") == 0 {
-        sim.pass();
-        sim.tick();
-    }
+    sim.until(|sim| sim.count("RestartMember") > 0);
     assert_eq!(sim.id("my-1"), before);
     sim.run(30);
     assert_eq!(sim.count("RestartMember"), 1, "once");

@@ -80,7 +80,11 @@ fn a_bad_image_stops_at_the_first_member_and_reverting_recovers(#[values(1, 3)] 
     sim.run(60);
     assert_eq!(sim.count("UpdateMember"), 1, "it stops at the first");
     if replicas == 3 {
-        assert!(sim.blocked.iter().any(|(_, reason)| reason == "UpdatedMemberNotServing"), "{:?}", sim.blocked);
+        assert!(
+            sim.blocked.iter().any(|(_, reason)| reason == "UpdatedMemberNotServing"),
+            "{:?}",
+            sim.blocked
+        );
         let killed = sim.etcd.running.values().next().unwrap().process.member.clone();
         sim.world.delete_pod_by_hand(&format!("{killed}-0"));
         sim.run(3);
@@ -157,10 +161,7 @@ fn unsafe_steps_are_refused(#[case] from: &str, #[case] to: &str, #[case] reason
 fn a_half_done_upgrade_can_be_taken_back() {
     let mut sim = Simulation::converged(&old(3));
     sim.edit(&json!({"version": "3.6.16"}));
-    while sim.count("UpdateMember") < 2 {
-        sim.pass();
-        sim.tick();
-    }
+    sim.until(|sim| sim.count("UpdateMember") >= 2);
     assert_eq!(sim.cluster().unwrap().version.minor, 5, "not all run the new version");
     sim.edit(&json!({"version": "3.5.33"}));
     sim.converge();
@@ -212,10 +213,7 @@ fn a_change_while_a_member_is_lost_grows_first(#[values(0, 1, 2)] lost: usize) {
     let member = format!("my-{lost}");
     sim.world.wipe(&sim.disk_of(&member));
     sim.world.kill_container(&format!("{member}-0"), &mut sim.etcd);
-    while sim.count("RemoveMember") == 0 {
-        sim.pass();
-        sim.tick();
-    }
+    sim.until(|sim| sim.count("RemoveMember") > 0);
     sim.edit(&json!({"etcd": {"snapshotCount": 20000}}));
     sim.converge();
 }
