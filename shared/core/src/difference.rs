@@ -91,6 +91,9 @@ impl Walk {
         match sent {
             Value::Null => None,
             Value::Object(sent) => {
+                if let Some(extra) = self.extra_key(sent, live) {
+                    return Some(self.field(&extra).path);
+                }
                 let mut keys: Vec<_> = sent.iter().collect();
                 keys.sort_unstable_by_key(|(key, _)| *key);
                 keys.into_iter().find_map(|(key, value)| {
@@ -106,6 +109,14 @@ impl Walk {
                 (!same).then(|| self.path.clone())
             }
         }
+    }
+
+    /// In a selector a key that somebody added changes what is selected: Kubernetes treats these maps as one value.
+    fn extra_key(&self, sent: &serde_json::Map<String, Value>, live: Option<&Value>) -> Option<String> {
+        let atomic = matches!(self.field.as_str(), "selector" | "matchLabels" | "nodeSelector");
+        // Some selectors are no map of labels but hold one.
+        let live = live.and_then(Value::as_object).filter(|_| atomic && !sent.contains_key("matchLabels"))?;
+        live.keys().find(|key| !sent.contains_key(*key)).cloned()
     }
 
     fn list(&self, sent: &[Value], live: &[Value]) -> Option<String> {

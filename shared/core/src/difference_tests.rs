@@ -91,6 +91,8 @@ fn same(#[case] sent: &str, #[case] live: &str) {
 #[case("containers: [{name: a, image: x}]", "containers: [{name: a, image: y}]", "containers[a].image")]
 #[case("containers: [{name: a}]", "containers: [{name: b}]", "containers[a]")]
 #[case("env: [{name: X, value: ''}]", "env: []", "env[X]")]
+#[case("selector: {a: x}", "selector: {a: x, b: y}", "selector.b")]
+#[case("selector: {matchLabels: {a: x}}", "selector: {matchLabels: {a: x, b: y}}", "selector.matchLabels.b")]
 #[case("command: [a, b]", "command: [a, c]", "command[1]")]
 #[case("command: [a]", "command: [a, b]", "command")]
 #[case("tolerations: []", "tolerations: [{key: a}]", "tolerations")]

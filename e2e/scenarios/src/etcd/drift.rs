@@ -35,6 +35,9 @@ pub(crate) async fn restored(context: &Context<'_>) -> Result<()> {
         "/spec/selector",
     )
     .await?;
+    // A key more selects less: that is ours too, although nothing that we sent has changed.
+    edited::<Service>(&cluster, "my-client", json!({"spec": {"selector": {"extra": "x"}}}), "/spec/selector")
+        .await?;
     edited::<Service>(
         &cluster,
         "my-nodes",

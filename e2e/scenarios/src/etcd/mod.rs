@@ -11,6 +11,7 @@ mod replace;
 mod resize;
 mod restart;
 mod roll;
+mod sample;
 mod storage;
 mod uninstall;
 mod upgrade;
@@ -88,6 +89,8 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             identity::adopt
         ),
         scenario!("delete-volumes", "whenDeleted: Delete takes the volumes away", identity::delete_volumes),
+        scenario!("sample-full", "the sample with every field", sample::full),
+        scenario!("ephemeral", "scratch space: a lost pod is a lost member, and replaced", sample::ephemeral),
         scenario!("grow", "volumes grow without a restart", storage::grow),
         scenario!(
             "drift",

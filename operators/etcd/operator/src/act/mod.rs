@@ -102,7 +102,7 @@ async fn open(member: &Member) -> Result<Connection, ActError> {
     connect(&address).await.map_err(from_etcd)
 }
 
-/// The claim of a place: made now, or there already. Returns its uid; empty with ephemeral storage.
+/// The claim of a place: made now, or there already. Returns its uid; a word for it with ephemeral storage.
 async fn ensure_claim(
     writer: &Writer,
     desired: &Desired,
@@ -110,7 +110,7 @@ async fn ensure_claim(
     place: &Place,
 ) -> Result<String, ActError> {
     if matches!(desired.storage, Storage::Ephemeral { .. }) {
-        return Ok(String::new());
+        return Ok("ephemeral".to_owned());
     }
     let Some(claim) = build::claim(desired, place) else {
         return Err(ActError::Application("a claim without a name".to_owned()));
@@ -151,6 +151,9 @@ async fn update(
     let member = observed.members.iter().find(|member| member.ordinal == ordinal);
     let member = member.ok_or_else(|| ActError::Waiting("the member is gone".to_owned()))?;
     let claim = member.stateful_set.as_ref().and_then(|set| set.claim.clone());
+    if claim.is_none() && matches!(desired.storage, Storage::Volume { .. }) {
+        return Err(ActError::Waiting(format!("{} has no claim to run with", member.name)));
+    }
     let adopted_from = claim.as_deref().and_then(|claim| build::adopted_from(&observed.children, claim));
     let place = Place { ordinal, zone: build::zone(&observed.children, member), claim, adopted_from };
     writer.apply(&build::stateful_set(desired, &place).into()).await?;
