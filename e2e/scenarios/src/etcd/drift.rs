@@ -62,6 +62,18 @@ pub(crate) async fn restored(context: &Context<'_>) -> Result<()> {
     deleted::<Service>(&cluster, "my-client").await?;
     deleted::<PodDisruptionBudget>(&cluster, "my").await?;
 
+    let budgets: Api<PodDisruptionBudget> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    cluster.edit(json!({"disruptionBudget": {"enabled": false}})).await?;
+    wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, "the unwanted budget to go", || async {
+        Ok(budgets.get_opt("my").await?.is_none().then_some(()))
+    })
+    .await?;
+    cluster.edit(json!({"disruptionBudget": {"enabled": true}})).await?;
+    wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, "the budget to be back", || async {
+        Ok(budgets.get_opt("my").await?.map(|_| ()))
+    })
+    .await?;
+
     // What is not ours stays and rolls nothing.
     let foreign = json!({"metadata": {"labels": {"team": "storage"}, "annotations": {"note": "hello"}}});
     let services: Api<Service> = Api::namespaced(cluster.client.clone(), &cluster.namespace);

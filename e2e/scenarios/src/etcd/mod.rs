@@ -6,10 +6,13 @@ mod create;
 mod drift;
 mod identity;
 mod invalid;
+mod latency;
+mod namespaced;
 mod node;
 mod replace;
 mod resize;
 mod restart;
+mod rights;
 mod roll;
 mod sample;
 mod storage;
@@ -114,6 +117,10 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             node::lost_with_zones,
             needs_lab
         ),
+        scenario!("namespaced", "with rights in one namespace only", namespaced::one_namespace),
+        scenario!("latency", "how soon the operator begins", latency::first_object),
+        // The last one: it looks at what all others made the operator do.
+        scenario!("rights", "the operator has exactly the rights that it uses", rights::exact, needs_lab),
     ]
 }
 

@@ -1,0 +1,83 @@
+//! The operator has exactly the rights that it uses.
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{BufRead, BufReader},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::{Api, api::ListParams};
+use serde_json::Value;
+
+use crate::{
+    install::{ETCD, NAMESPACE},
+    scenario::Context,
+};
+
+/// Group, resource (with its subresource), verb.
+type Right = (String, String, String);
+
+/// To be run after all other scenarios: what they made the operator do stands in the API server's audit log.
+pub(crate) async fn exact(context: &Context<'_>) -> Result<()> {
+    let user = format!("system:serviceaccount:{NAMESPACE}:{ETCD}");
+    let (used, refused) = requests(&user)?;
+    ensure!(!used.is_empty(), "{user} never asked for anything");
+    ensure!(refused.is_empty(), "requests that were forbidden: {refused:?}");
+    let granted = granted(context).await?;
+    let unused: Vec<_> = granted.difference(&used).collect();
+    ensure!(unused.is_empty(), "granted and never used (did all other scenarios run before?): {unused:?}");
+    context.figure("rights granted and used", granted.len());
+    Ok(())
+}
+
+fn requests(user: &str) -> Result<(BTreeSet<Right>, BTreeSet<Right>)> {
+    let log = File::open(ballast_lab::audit_log()).context("the lab has no audit log")?;
+    let (mut used, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    for line in BufReader::new(log).lines() {
+        // The last line may be on its way.
+        let Ok(event) = serde_json::from_str::<Value>(&line?) else { continue };
+        let target = &event["objectRef"];
+        if event["user"]["username"] != user || target.is_null() {
+            continue;
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let resource = match target["subresource"].as_str() {
+            Some(sub) => format!("{}/{sub}", text(&target["resource"])),
+            None => text(&target["resource"]),
+        };
+        // A namespace that is going answers 403 as well: only what the authorizer forbids counts.
+        let forbidden = event["annotations"]["authorization.k8s.io/decision"] == "forbid";
+        let right = (text(&target["apiGroup"]), resource, text(&event["verb"]));
+        if forbidden {
+            refused.insert(right);
+            continue;
+        }
+        if right.2 == "patch" && !right.1.contains('/') {
+            // Server-side apply of what does not exist yet needs this right too, and leaves no line of its own.
+            used.insert((right.0.clone(), right.1.clone(), "create".to_owned()));
+        }
+        used.insert(right);
+    }
+    Ok((used, refused))
+}
+
+async fn granted(context: &Context<'_>) -> Result<BTreeSet<Right>> {
+    let roles: Api<ClusterRole> = Api::all(context.environment.client.clone());
+    let ours =
+        roles.list(&ListParams::default().labels(&format!("app.kubernetes.io/instance={ETCD}"))).await?.items;
+    let role = ours
+        .into_iter()
+        .find(|role| role.metadata.name.as_deref() == Some(ETCD))
+        .context("the operator has no ClusterRole")?;
+    let mut rights = BTreeSet::new();
+    for rule in role.rules.unwrap_or_default() {
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                rights.extend(rule.verbs.iter().map(|verb| (group.clone(), resource.clone(), verb.clone())));
+            }
+        }
+    }
+    Ok(rights)
+}
