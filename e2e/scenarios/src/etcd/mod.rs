@@ -7,6 +7,7 @@ mod drift;
 mod identity;
 mod invalid;
 mod latency;
+mod manifest;
 mod namespaced;
 mod node;
 mod replace;
@@ -118,6 +119,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             needs_lab
         ),
         scenario!("namespaced", "with rights in one namespace only", namespaced::one_namespace),
+        scenario!("manifest", "kubectl create -f, without Helm", manifest::one_file, needs_lab),
         scenario!("latency", "how soon the operator begins", latency::first_object),
         // The last one: it looks at what all others made the operator do.
         scenario!("rights", "the operator has exactly the rights that it uses", rights::exact, needs_lab),

@@ -22,11 +22,11 @@ type Right = (String, String, String);
 /// To be run after all other scenarios: what they made the operator do stands in the API server's audit log.
 pub(crate) async fn exact(context: &Context<'_>) -> Result<()> {
     let user = format!("system:serviceaccount:{NAMESPACE}:{ETCD}");
-    let (used, refused) = requests(&user)?;
-    ensure!(!used.is_empty(), "{user} never asked for anything");
-    ensure!(refused.is_empty(), "requests that were forbidden: {refused:?}");
+    let (exercised, denied) = requests(&user)?;
+    ensure!(!exercised.is_empty(), "{user} never asked for anything");
+    ensure!(denied.is_empty(), "requests that were forbidden: {denied:?}");
     let granted = granted(context).await?;
-    let unused: Vec<_> = granted.difference(&used).collect();
+    let unused: Vec<_> = granted.difference(&exercised).collect();
     ensure!(unused.is_empty(), "granted and never used (did all other scenarios run before?): {unused:?}");
     context.figure("rights granted and used", granted.len());
     Ok(())
@@ -34,7 +34,7 @@ pub(crate) async fn exact(context: &Context<'_>) -> Result<()> {
 
 fn requests(user: &str) -> Result<(BTreeSet<Right>, BTreeSet<Right>)> {
     let log = File::open(ballast_lab::audit_log()).context("the lab has no audit log")?;
-    let (mut used, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    let (mut exercised, mut denied) = (BTreeSet::new(), BTreeSet::new());
     for line in BufReader::new(log).lines() {
         // The last line may be on its way.
         let Ok(event) = serde_json::from_str::<Value>(&line?) else { continue };
@@ -51,16 +51,16 @@ fn requests(user: &str) -> Result<(BTreeSet<Right>, BTreeSet<Right>)> {
         let forbidden = event["annotations"]["authorization.k8s.io/decision"] == "forbid";
         let right = (text(&target["apiGroup"]), resource, text(&event["verb"]));
         if forbidden {
-            refused.insert(right);
+            denied.insert(right);
             continue;
         }
         if right.2 == "patch" && !right.1.contains('/') {
             // Server-side apply of what does not exist yet needs this right too, and leaves no line of its own.
-            used.insert((right.0.clone(), right.1.clone(), "create".to_owned()));
+            exercised.insert((right.0.clone(), right.1.clone(), "create".to_owned()));
         }
-        used.insert(right);
+        exercised.insert(right);
     }
-    Ok((used, refused))
+    Ok((exercised, denied))
 }
 
 async fn granted(context: &Context<'_>) -> Result<BTreeSet<Right>> {
