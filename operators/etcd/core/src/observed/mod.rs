@@ -9,7 +9,7 @@ use ballast_core::{
     bootstrap::{self, Record},
     label,
     object::{Children, ObjectRef, by_name},
-    version::Minor,
+    version::{self, Minor},
 };
 use jiff::Timestamp;
 use semver::Version;
@@ -204,6 +204,8 @@ pub struct Observed {
     pub retained: Vec<ClaimView>,
     /// What etcd said.
     pub answers: Answers,
+    /// The version on which the members had agreed when it was last known: the status remembers it.
+    pub last_cluster_version: Option<Minor>,
     /// Zones that could not take a member lately.
     pub suspect_zones: Vec<SuspectZone>,
     /// Since when a quorum has served, by the last status; `None`: it did not.
@@ -329,6 +331,10 @@ pub fn observe(
         foreign,
         retained,
         answers,
+        last_cluster_version: previous.and_then(|status| {
+            let version = version::parse(&format!("{}.0", status.cluster_version.as_ref()?)).ok()?;
+            Some(Minor::from(&version))
+        }),
         suspect_zones: previous.map(|status| status.suspect_zones.clone()).unwrap_or_default(),
         quorum_since: previous
             .and_then(|status| status.conditions.iter().find(|condition| condition.type_ == "QuorumHealthy"))

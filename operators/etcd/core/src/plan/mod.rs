@@ -17,6 +17,7 @@ use std::time::Duration;
 use ballast_core::{
     bootstrap::Record,
     plan::{Blocked, Plan},
+    version::Minor,
 };
 use jiff::Timestamp;
 
@@ -185,10 +186,16 @@ fn version_refused(context: &Context<'_>) -> Option<Blocked> {
         .iter()
         .filter_map(|member| member.answer().map(|answer| answer.version.clone()))
         .collect();
-    if running.is_empty() || running.iter().all(|version| *version == desired.version) {
+    // While nobody answers, what the status remembers is enough to refuse, and too little to go on.
+    // A cluster that has just started says 3.0 until its leader has looked at all members: that is not known either.
+    let known = |minor: &Minor| versions::SUPPORTED.iter().any(|row| row.minor == *minor);
+    let cluster =
+        observed.answers.cluster_version.filter(known).or(observed.last_cluster_version.filter(known));
+    let settled = !running.is_empty() && running.iter().all(|version| *version == desired.version);
+    if settled || (running.is_empty() && cluster.is_none()) {
         return None;
     }
-    versions::step(&running, observed.answers.cluster_version, &desired.version)
+    versions::step(&running, cluster, &desired.version)
         .err()
         .map(|message| Blocked::new("version-step-safe", "VersionStepRefused", message))
 }

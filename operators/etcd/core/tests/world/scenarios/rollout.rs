@@ -157,6 +157,26 @@ fn unsafe_steps_are_refused(#[case] from: &str, #[case] to: &str, #[case] reason
     sim.converge();
 }
 
+/// Nobody answers, and somebody tries an older version in the hope that it helps: what is remembered refuses it.
+#[test]
+fn a_downgrade_is_refused_while_nobody_answers() {
+    let mut sim = Simulation::converged(&spec(3));
+    let image = "gcr.io/etcd-development/etcd:v3.6.16";
+    sim.world.break_image(image, true);
+    for member in ["my-0", "my-1", "my-2"] {
+        sim.world.delete_pod_by_hand(&format!("{member}-0"));
+    }
+    sim.run(3);
+    let writes = sim.writes;
+    sim.edit(&json!({"version": "3.5.33"}));
+    sim.run_until_blocked("VersionStepRefused");
+    sim.run(5);
+    assert_eq!(sim.writes, writes, "nothing is changed");
+    sim.edit(&json!({"version": "3.6.16"}));
+    sim.world.break_image(image, false);
+    sim.converge();
+}
+
 #[test]
 fn a_half_done_upgrade_can_be_taken_back() {
     let mut sim = Simulation::converged(&old(3));
