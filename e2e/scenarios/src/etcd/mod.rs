@@ -1,5 +1,6 @@
 //! Scenarios of the etcd operator.
 
+mod audit;
 mod change;
 pub(crate) mod cluster;
 mod create;
@@ -10,6 +11,7 @@ mod latency;
 mod manifest;
 mod namespaced;
 mod node;
+mod quiet;
 mod replace;
 mod resize;
 mod restart;
@@ -120,6 +122,12 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ),
         scenario!("namespaced", "with rights in one namespace only", namespaced::one_namespace),
         scenario!("manifest", "kubectl create -f, without Helm", manifest::one_file, needs_lab),
+        scenario!(
+            "quiet",
+            "when nothing is to be done nothing is written or listed",
+            quiet::when_done,
+            needs_lab
+        ),
         scenario!("latency", "how soon the operator begins", latency::first_object),
         // The last one: it looks at what all others made the operator do.
         scenario!("rights", "the operator has exactly the rights that it uses", rights::exact, needs_lab),

@@ -1,29 +1,21 @@
 //! The operator has exactly the rights that it uses.
 
-use std::{
-    collections::BTreeSet,
-    fs::File,
-    io::{BufRead, BufReader},
-};
+use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::{Api, api::ListParams};
-use serde_json::Value;
 
-use crate::{
-    install::{ETCD, NAMESPACE},
-    scenario::Context,
-};
+use super::audit;
+use crate::{install::ETCD, scenario::Context};
 
 /// Group, resource (with its subresource), verb.
 type Right = (String, String, String);
 
 /// To be run after all other scenarios: what they made the operator do stands in the API server's audit log.
 pub(crate) async fn exact(context: &Context<'_>) -> Result<()> {
-    let user = format!("system:serviceaccount:{NAMESPACE}:{ETCD}");
-    let (exercised, denied) = requests(&user)?;
-    ensure!(!exercised.is_empty(), "{user} never asked for anything");
+    let (exercised, denied) = requests(&audit::operator())?;
+    ensure!(!exercised.is_empty(), "the operator never asked for anything");
     ensure!(denied.is_empty(), "requests that were forbidden: {denied:?}");
     let granted = granted(context).await?;
     let unused: Vec<_> = granted.difference(&exercised).collect();
@@ -33,24 +25,10 @@ pub(crate) async fn exact(context: &Context<'_>) -> Result<()> {
 }
 
 fn requests(user: &str) -> Result<(BTreeSet<Right>, BTreeSet<Right>)> {
-    let log = File::open(ballast_lab::audit_log()).context("the lab has no audit log")?;
     let (mut exercised, mut denied) = (BTreeSet::new(), BTreeSet::new());
-    for line in BufReader::new(log).lines() {
-        // The last line may be on its way.
-        let Ok(event) = serde_json::from_str::<Value>(&line?) else { continue };
-        let target = &event["objectRef"];
-        if event["user"]["username"] != user || target.is_null() {
-            continue;
-        }
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let resource = match target["subresource"].as_str() {
-            Some(sub) => format!("{}/{sub}", text(&target["resource"])),
-            None => text(&target["resource"]),
-        };
-        // A namespace that is going answers 403 as well: only what the authorizer forbids counts.
-        let forbidden = event["annotations"]["authorization.k8s.io/decision"] == "forbid";
-        let right = (text(&target["apiGroup"]), resource, text(&event["verb"]));
-        if forbidden {
+    for request in audit::requests(user)? {
+        let right = (request.group, request.resource, request.verb);
+        if request.forbidden {
             denied.insert(right);
             continue;
         }

@@ -189,8 +189,11 @@ fn version_refused(context: &Context<'_>) -> Option<Blocked> {
     // While nobody answers, what the status remembers is enough to refuse, and too little to go on.
     // A cluster that has just started says 3.0 until its leader has looked at all members: that is not known either.
     let known = |minor: &Minor| versions::SUPPORTED.iter().any(|row| row.minor == *minor);
-    let cluster =
-        observed.answers.cluster_version.filter(known).or(observed.last_cluster_version.filter(known));
+    let cluster = observed
+        .answers
+        .cluster_version
+        .filter(known)
+        .or_else(|| observed.last_cluster_version.filter(known));
     let settled = !running.is_empty() && running.iter().all(|version| *version == desired.version);
     if settled || (running.is_empty() && cluster.is_none()) {
         return None;

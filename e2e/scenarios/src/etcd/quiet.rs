@@ -1,0 +1,41 @@
+//! Nothing to do: nothing is written, nothing is listed.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use ballast_lab::wait::{self, Seen};
+use serde_json::json;
+
+use super::{
+    audit,
+    cluster::{Cluster, spec},
+};
+use crate::scenario::Context;
+
+/// Passes to look at; each one reads the binding Secret, which nobody caches.
+const PASSES: usize = 2;
+
+pub(crate) async fn when_done(context: &Context<'_>) -> Result<()> {
+    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
+    cluster.ready().await?;
+    let since = jiff::Timestamp::now();
+    let ours = || -> Result<Vec<audit::Request>> {
+        let all = audit::requests(&audit::operator())?;
+        Ok(all
+            .into_iter()
+            .filter(|request| request.namespace == context.namespace && request.at > since)
+            .collect())
+    };
+    wait::until(Duration::from_mins(4), "passes in which nothing is to be done", || async {
+        let passes =
+            ours()?.iter().filter(|request| request.resource == "secrets" && request.verb == "get").count();
+        Ok(if passes >= PASSES { Seen::Met(()) } else { Seen::NotYet(format!("{passes} of {PASSES}")) })
+    })
+    .await?;
+    let loud: Vec<_> =
+        ours()?.into_iter().filter(|request| !matches!(request.verb.as_str(), "get" | "watch")).collect();
+    ensure!(loud.is_empty(), "nothing was to be done, yet: {loud:?}");
+    let names: Vec<_> = ours()?.into_iter().map(|request| request.name).collect();
+    context.figure("requests in the quiet", names.len());
+    Ok(())
+}
