@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ballast_core::plan::{Intent, Plan, Severity};
+use ballast_core::plan::{Blocked, Intent, Plan, Severity};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, core::error_boundary::InvalidObject};
@@ -27,6 +27,19 @@ const STALE_IN_A_ROW: u32 = 3;
 /// While something holds the plan back.
 const WHILE_BLOCKED: Duration = Duration::from_secs(5);
 
+/// What the application asked to wait for holds the plan back like any predicate.
+fn show_waiting<O: Operator>(done: &mut Done<O>) {
+    if let Done::Planned { planned, failure: Some(failure), .. } = done
+        && failure.class() == Class::Waiting
+    {
+        planned.plan.blocked.push(Blocked::new(
+            "application-accepts",
+            "ApplicationAsksToWait",
+            failure.to_string(),
+        ));
+    }
+}
+
 impl<O: Operator> Pipeline<O> {
     /// Tells what a pass did, and decides when to look again.
     pub(crate) async fn finish(
@@ -34,8 +47,9 @@ impl<O: Operator> Pipeline<O> {
         key: &ResourceKey,
         resource: &O::Resource,
         memory: &mut Memory<O::Resource>,
-        done: Done<O>,
+        mut done: Done<O>,
     ) -> Ended {
+        show_waiting(&mut done);
         let reference = resource.object_ref(&());
         self.measure(key, &done);
         let failure = match &done {

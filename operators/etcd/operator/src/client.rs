@@ -63,6 +63,19 @@ pub struct Connection {
     address: String,
 }
 
+/// A change that any voter may be asked for.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Add a learner with this peer URL.
+    AddLearner(String),
+    /// Let the learner with this id vote.
+    Promote(u64),
+    /// Remove the member with this id.
+    Remove(u64),
+    /// Disarm the CORRUPT alarm of the member with this id.
+    DisarmCorrupt(u64),
+}
+
 /// Connects to the member at this address (without scheme and port).
 pub async fn connect(address: &str) -> Result<Connection, EtcdError> {
     let options = ConnectOptions::new().with_connect_timeout(Duration::from_secs(1)).with_timeout(TIMEOUT);
@@ -138,15 +151,26 @@ impl Connection {
         Ok(Minor::from(&version))
     }
 
+    /// Makes a change; returns the member list after an addition, else nothing.
+    pub async fn change(&mut self, change: &Change) -> Result<Vec<Listed>, EtcdError> {
+        match change {
+            Change::AddLearner(peer_url) => return self.add_learner(peer_url).await,
+            Change::Promote(id) => self.promote(*id).await?,
+            Change::Remove(id) => self.remove(*id).await?,
+            Change::DisarmCorrupt(id) => self.disarm_corrupt(*id).await?,
+        }
+        Ok(vec![])
+    }
+
     /// Adds a learner; returns the list with it.
-    pub async fn add_learner(&mut self, peer_url: &str) -> Result<Vec<Listed>, EtcdError> {
+    async fn add_learner(&mut self, peer_url: &str) -> Result<Vec<Listed>, EtcdError> {
         let options = MemberAddOptions::new().with_is_learner();
         let response = self.client.member_add([peer_url], Some(options)).await?;
         Ok(response.member_list().iter().map(listed).collect())
     }
 
     /// Removes a member by id. That it is gone already is success.
-    pub async fn remove(&mut self, id: u64) -> Result<(), EtcdError> {
+    async fn remove(&mut self, id: u64) -> Result<(), EtcdError> {
         match self.client.member_remove(id).await {
             Ok(_) => Ok(()),
             Err(Error::GRpcStatus(status)) if status.message().contains("member not found") => Ok(()),
@@ -155,7 +179,7 @@ impl Connection {
     }
 
     /// Lets a learner vote.
-    pub async fn promote(&mut self, id: u64) -> Result<(), EtcdError> {
+    async fn promote(&mut self, id: u64) -> Result<(), EtcdError> {
         self.client.member_promote(id).await?;
         Ok(())
     }
@@ -167,7 +191,7 @@ impl Connection {
     }
 
     /// Disarms the CORRUPT alarm of one member.
-    pub async fn disarm_corrupt(&mut self, id: u64) -> Result<(), EtcdError> {
+    async fn disarm_corrupt(&mut self, id: u64) -> Result<(), EtcdError> {
         let mut options = etcd_client::AlarmOptions::new();
         options.with_member(id);
         self.client.alarm(AlarmAction::Deactivate, AlarmType::Corrupt, Some(options)).await?;

@@ -12,12 +12,10 @@ use ballast_etcd_core::{
     peer_url,
     validate::{Desired, Storage},
 };
-use ballast_runtime::{
-    operator::ActError,
-    writer::{WriteError, Writer},
-};
+use ballast_runtime::{operator::ActError, writer::Writer};
 
-use super::{ensure_claim, from_etcd, voter};
+use super::{ensure_claim, through_voters};
+use crate::client::Change;
 
 pub(super) async fn add(
     writer: &Writer,
@@ -31,9 +29,7 @@ pub(super) async fn add(
     let list = if member.is_some_and(|member| member.listed.is_some()) {
         observed.answers.list.clone().unwrap_or_default()
     } else {
-        let mut etcd = voter(observed, None).await?;
-        writer.permit().map_err(WriteError::from)?;
-        etcd.add_learner(&url).await.map_err(from_etcd)?
+        through_voters(writer, observed, None, &Change::AddLearner(url.clone())).await?
     };
     let Some(id) = list.iter().find(|listed| listed.peer_urls.contains(&url)).map(|listed| listed.id) else {
         return Err(ActError::Waiting(format!("{name} is not in etcd's list yet")));

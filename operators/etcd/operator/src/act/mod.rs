@@ -7,7 +7,7 @@ use ballast_core::object::Object;
 use ballast_etcd_core::{
     build::{self, Place},
     intent::Intent,
-    observed::{Member, Observed},
+    observed::{Listed, Member, Observed},
     validate::{Desired, Storage},
 };
 use ballast_runtime::{
@@ -16,7 +16,7 @@ use ballast_runtime::{
 };
 use serde_json::json;
 
-use crate::client::{Connection, EtcdError, connect};
+use crate::client::{Change, Connection, EtcdError, connect};
 
 fn from_etcd(error: EtcdError) -> ActError {
     match error {
@@ -46,9 +46,7 @@ pub async fn act(
             join::add(writer, desired, observed, place(*ordinal, None, zone.as_ref())).await
         }
         Intent::Promote { id, .. } => {
-            let mut etcd = voter(observed, None).await?;
-            writer.permit().map_err(WriteError::from)?;
-            etcd.promote(*id).await.map_err(from_etcd)
+            through_voters(writer, observed, None, &Change::Promote(*id)).await.map(drop)
         }
         Intent::MoveLeader { from, to_id, .. } => {
             let mut etcd = member(observed, from).await?;
@@ -56,9 +54,7 @@ pub async fn act(
             etcd.move_leader(*to_id).await.map_err(from_etcd)
         }
         Intent::RemoveMember { member, id, .. } => {
-            let mut etcd = voter(observed, Some(member)).await?;
-            writer.permit().map_err(WriteError::from)?;
-            etcd.remove(*id).await.map_err(from_etcd)
+            through_voters(writer, observed, Some(member), &Change::Remove(*id)).await.map(drop)
         }
         Intent::Update { ordinal, pod, .. } => {
             update(writer, desired, observed, *ordinal, pod.as_deref()).await
@@ -68,9 +64,7 @@ pub async fn act(
         }
         Intent::CleanUp { object, .. } => Ok(writer.delete(object).await?),
         Intent::DisarmAlarm { id } => {
-            let mut etcd = voter(observed, None).await?;
-            writer.permit().map_err(WriteError::from)?;
-            etcd.disarm_corrupt(*id).await.map_err(from_etcd)
+            through_voters(writer, observed, None, &Change::DisarmCorrupt(*id)).await.map(drop)
         }
         Intent::ForceDeletePod { member, pod } => {
             Ok(writer.delete_pod(&format!("{member}-0"), pod, Some(0)).await?)
@@ -82,13 +76,32 @@ fn place(ordinal: u32, claim: Option<&String>, zone: Option<&String>) -> Place {
     Place { ordinal, claim: claim.cloned(), zone: zone.cloned(), adopted_from: None }
 }
 
-/// A connection to a voter that serves, the leader if possible, and not the member that is about to leave.
-async fn voter(observed: &Observed, except: Option<&str>) -> Result<Connection, ActError> {
-    let serving =
-        || observed.voters().filter(|member| member.serves() && Some(member.name.as_str()) != except);
-    let chosen = serving().find(|member| member.leads()).or_else(|| serving().next());
-    let chosen = chosen.ok_or_else(|| ActError::Waiting("no voter serves now".to_owned()))?;
-    open(chosen).await
+/// Asks the voters that serve, the leader first and never the member that is about to leave, until one accepts.
+///
+/// etcd checks some changes against the connections of the member that is asked, so one may refuse for long what another
+/// accepts. Only a refusal is passed on: after a failure it is not known whether the change was made.
+///
+/// Returns the member list if the change is an addition.
+async fn through_voters(
+    writer: &Writer,
+    observed: &Observed,
+    except: Option<&str>,
+    change: &Change,
+) -> Result<Vec<Listed>, ActError> {
+    let mut serving: Vec<&Member> =
+        observed.voters().filter(|member| member.serves() && Some(member.name.as_str()) != except).collect();
+    serving.sort_by_key(|member| !member.leads());
+    let mut refused = ActError::Waiting("no voter serves now".to_owned());
+    for member in serving {
+        let mut etcd = open(member).await?;
+        writer.permit().map_err(WriteError::from)?;
+        match etcd.change(change).await {
+            Ok(done) => return Ok(done),
+            Err(EtcdError::NotYet(message)) => refused = ActError::Waiting(message),
+            Err(error) => return Err(from_etcd(error)),
+        }
+    }
+    Err(refused)
 }
 
 async fn member(observed: &Observed, name: &str) -> Result<Connection, ActError> {
