@@ -202,6 +202,8 @@ async fn waiting_is_not_an_error() {
     assert_eq!(bench.pass().await, Ended::after(Duration::from_secs(2)));
     assert_eq!(bench.state(), "fine");
     assert_eq!(bench.events(1).await, ["Poke"]);
+    let metrics = bench.pipeline.metrics.encode().unwrap();
+    assert!(metrics.contains(r#"predicate="application-accepts""#), "what is waited for is shown: {metrics}");
 }
 
 #[tokio::test]
