@@ -31,10 +31,7 @@ pub const CONFIG_FILE: &str = "etcd.yaml";
 
 const PORTS: &[Port] = &[Port { name: "client", port: CLIENT_PORT }, Port { name: "peer", port: PEER_PORT }];
 
-/// Name of a member's ticket.
-pub fn ticket_name(member: &str) -> String {
-    format!("{member}-ticket")
-}
+pub use ballast_core::build::config_map::ticket_name;
 
 /// Name of a member's claim: never used twice, since it carries the cluster's uid and the member's id, which etcd makes
 /// anew for every member that is added. The first member has no id when its claim is made: `None`.
@@ -62,8 +59,6 @@ pub fn client_host(desired: &Desired) -> String {
 pub fn binding_secret(desired: &Desired) -> Secret {
     let host = client_host(desired);
     let entries = [
-        ("type", APPLICATION.to_owned()),
-        ("provider", "ballast".to_owned()),
         ("host", host.clone()),
         ("port", CLIENT_PORT.to_string()),
         ("uri", crate::client_url(&host)),
@@ -211,11 +206,7 @@ pub fn template_hash(desired: &Desired) -> String {
 
 /// A member's StatefulSet.
 pub fn stateful_set(desired: &Desired, place: &Place) -> StatefulSet {
-    let mut set = build::member::stateful_set(&desired.cluster, &member(desired, place));
-    if let Some(zone) = &place.zone {
-        set.metadata.labels.get_or_insert_default().insert(label::ZONE.to_owned(), zone.clone());
-    }
-    set
+    build::member::stateful_set(&desired.cluster, &member(desired, place))
 }
 
 /// Annotation on a claim: uid of the cluster from which it was adopted.
