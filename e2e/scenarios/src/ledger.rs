@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use crate::{install::LEDGER_IMAGE, proxy};
 
 const PORT: u16 = 8080;
+/// Several times what a name server may remember that a name is unknown.
+const INSPECTION: Duration = Duration::from_secs(30);
 
 /// A running ledger.
 pub(crate) struct Ledger {
@@ -111,9 +113,14 @@ impl Ledger {
         Ok(history)
     }
 
-    /// Fails unless all members hold the same at one revision.
+    /// Fails unless all members hold the same at one revision. A member whose pod was just made anew may be unknown to
+    /// the name server's cache for some seconds more: what cannot be asked is asked again, what differs is not.
     pub(crate) async fn check_hashes(&self, endpoints: &[String]) -> Result<()> {
-        let inspections: Vec<Value> = self.post("inspect", &json!({"endpoints": endpoints})).await?;
+        let inspections: Vec<Value> =
+            wait::until_in(&self.client, &self.namespace, INSPECTION, "all members' hashes", || async {
+                self.post("inspect", &json!({"endpoints": endpoints})).await.map(Some)
+            })
+            .await?;
         ensure!(inspections.len() == endpoints.len(), "{inspections:?}");
         let first = &inspections[0];
         for inspection in &inspections {
