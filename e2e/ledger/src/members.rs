@@ -39,6 +39,9 @@ pub(crate) struct History {
     /// Every change, oldest first.
     changes: Vec<Change>,
     violations: Vec<String>,
+    /// Who served at the look before.
+    #[serde(skip)]
+    served: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -58,12 +61,16 @@ impl History {
         if learners > 1 {
             self.violations.push(format!("{at}: {learners} learners at once"));
         }
+        // A member may have been killed between the removal and the look that first shows it: whoever served just before
+        // the removal served when it was decided.
+        let mut around = std::mem::replace(&mut self.served, serving.to_vec());
+        around.extend_from_slice(serving);
         let previous = self.changes.last().map(|change| &change.members);
         if previous == Some(&look) {
             return;
         }
         if let Some(previous) = previous {
-            self.judge(at, &previous.clone(), &look, serving);
+            self.judge(at, &previous.clone(), &look, &around);
         }
         if self.changes.len() < CHANGES {
             self.changes.push(Change { at: at.to_string(), members: look });
@@ -120,10 +127,8 @@ async fn look(endpoints: &[String]) -> Result<(Look, Vec<String>)> {
         client.get("ballast.dev/probe", None).await.ok()?;
         Some(format!("{:x}", member.id()))
     });
-    let mut serving = vec![];
-    for task in asked {
-        serving.extend(task.await);
-    }
+    // All at once: one that does not answer must not make the others' answers late.
+    let serving = futures::future::join_all(asked).await.into_iter().flatten().collect();
     let look = members
         .iter()
         .map(|member| {
@@ -229,6 +234,13 @@ mod tests {
     }
 
     #[test]
+    fn who_is_killed_right_after_a_removal_served_when_it_was_decided() {
+        let three = [("a", false), ("b", false), ("c", false)];
+        let violations = history(&[(&three, &["a", "b"]), (&three[..2], &["a"])]);
+        assert!(violations.is_empty(), "{violations:?}");
+    }
+
+    #[test]
     fn what_is_wrong_is_seen() {
         let two_learners = history(&[(&[("a", false), ("b", true), ("c", true)], &["a"])]);
         assert_eq!(two_learners.len(), 1);
@@ -236,7 +248,7 @@ mod tests {
             history(&[(&[("a", false)], &["a"]), (&[("a", false), ("b", false)], &["a", "b"])]);
         assert_eq!(sudden_voter.len(), 1);
         let three = [("a", false), ("b", false), ("c", false)];
-        let quorum_broken = history(&[(&three, &["a", "b"]), (&three[..2], &["a"])]);
+        let quorum_broken = history(&[(&three, &["a", "c"]), (&three[..2], &["a"])]);
         assert_eq!(quorum_broken.len(), 1);
         let two_removed = history(&[(&three, &["a", "b", "c"]), (&three[..1], &["a"])]);
         assert_eq!(two_removed.len(), 1);
