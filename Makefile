@@ -12,6 +12,9 @@ export CARGO_TARGET_DIR ?= $(BALLAST_CACHE)/target
 unexport KUBECONFIG
 # A kubeconfig: demo and e2e then use that cluster instead of the local one.
 CLUSTER ?=
+# For how long chaos breaks things, and the schedule to repeat.
+MINUTES ?= 10
+SEED ?=
 # Further arguments of up, test and e2e.
 ARGS ?=
 
@@ -52,8 +55,8 @@ test-full: prerequisites ## The same with many more random cases; takes long
 e2e: lab ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names
 	@$(E2E) run $(CLUSTER_ARGUMENT) $(ARGS)
 
-chaos: prerequisites ## Not there yet: random faults for hours
-	@echo "chaos is not there yet; make e2e breaks things one at a time" >&2; exit 1
+chaos: lab ## Everything broken at random: MINUTES=60 SEED=n
+	@$(E2E) chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 bench: prerequisites ## Not there yet: figures at scale
 	@echo "bench is not there yet" >&2; exit 1

@@ -16,7 +16,9 @@ use crate::node::{self, Node};
 use crate::progress::Progress;
 use crate::tools::{self, CLUSTER};
 use crate::wait::{Seen, until_in};
-use crate::{command, control_plane, image, netns, network, pki, prerequisites, process, teardown};
+use crate::{
+    command, control_plane, image, netns, network, partition, pki, prerequisites, process, teardown,
+};
 
 pub(crate) fn up(zones: &[String], progress: &Progress) -> Result<Lab> {
     prerequisites::check()?;
@@ -56,7 +58,7 @@ fn running(nodes: &[Node]) -> Result<Option<Lab>> {
     Ok((lab.tools == tools::fingerprint()?).then_some(lab))
 }
 
-/// Undoes stopped nodes and cut links; serves volumes with the current program.
+/// Undoes stopped nodes, cut links and partitions; serves volumes with the current program.
 fn repair(lab: &Lab, progress: &Progress) -> Result<()> {
     control_plane::ensure_provisioner()?;
     for node in &lab.nodes {
@@ -64,6 +66,7 @@ fn repair(lab: &Lab, progress: &Progress) -> Result<()> {
             progress.say(format!("starting {}", node.name));
             lab.start_node(&node.name)?;
         }
+        partition::heal(node)?;
     }
     ready(lab)
 }

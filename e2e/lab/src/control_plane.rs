@@ -38,6 +38,11 @@ fn flag(name: &str, value: impl AsRef<Path>) -> OsString {
 /// Starts etcd and the API server.
 pub(crate) fn start_api() -> Result<()> {
     cgroup::create(GROUP)?;
+    start_etcd()?;
+    start_api_server()
+}
+
+fn start_etcd() -> Result<()> {
     start(
         "etcd",
         Family::Etcd36.program("etcd")?,
@@ -50,7 +55,11 @@ pub(crate) fn start_api() -> Result<()> {
             "--unsafe-no-fsync".into(),
             flag("log-level", "warn"),
         ],
-    )?;
+    )
+}
+
+/// Starts the API server.
+pub(crate) fn start_api_server() -> Result<()> {
     let policy = state("audit-policy.yaml");
     std::fs::write(&policy, include_str!("../manifests/audit-policy.yaml"))?;
     start(

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,14 +12,16 @@ use k8s_openapi::api::core::v1 as core;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::layout::{self, CONTROL_PLANE};
 use crate::node::{self, Node};
+use crate::partition::Partition;
 use crate::progress::Progress;
 use crate::tools::{self, Family};
 use crate::wait::{Seen, until};
-use crate::{bring_up, netns, network, teardown};
+use crate::{bring_up, control_plane, netns, network, process, teardown};
 
 /// How long a started node may take to be Ready.
 const NODE_DEADLINE: Duration = Duration::from_secs(90);
@@ -122,6 +125,34 @@ impl Lab {
     /// Whether a node's cable is plugged in.
     pub fn link_up(&self, name: &str) -> Result<bool> {
         network::cable_plugged(self.node(name)?)
+    }
+
+    /// Cuts the traffic between two groups of addresses of pods, nodes or the control plane.
+    pub fn partition(&self, left: &[Ipv4Addr], right: &[Ipv4Addr]) -> Result<Partition> {
+        let running = self.nodes.iter().filter(|node| node.running()).cloned().collect();
+        Partition::cut(running, left, right)
+    }
+
+    /// Ends the API server at once, as a crash would, and starts it again.
+    pub async fn restart_api_server(&self) -> Result<()> {
+        let running = process::running("kube-apiserver").context("the API server does not run")?;
+        running.kill();
+        until(Duration::from_secs(10), "the API server to have ended", || async {
+            process::reap(running.pid);
+            Ok((!running.alive()).then_some(()))
+        })
+        .await?;
+        control_plane::start_api_server()
+    }
+
+    /// Stops a process of the control plane, such as `etcd`, without ending it, as a hung machine would.
+    pub fn freeze(&self, name: &str) -> Result<()> {
+        process::running(name).with_context(|| format!("{name} does not run"))?.signal(Signal::SIGSTOP)
+    }
+
+    /// Undoes [`Lab::freeze`].
+    pub fn thaw(&self, name: &str) -> Result<()> {
+        process::running(name).with_context(|| format!("{name} does not run"))?.signal(Signal::SIGCONT)
     }
 
     /// Imports image archives into the named nodes, or all; the nodes work at the same time.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -39,6 +39,14 @@ impl Identity {
             // It may end in between; then there is nothing left to do.
             let _ = kill(Pid::from_raw(self.pid), Signal::SIGKILL);
         }
+    }
+
+    /// Sends a signal to this very process.
+    pub(crate) fn signal(self, signal: Signal) -> Result<()> {
+        if !self.alive() {
+            bail!("process {} has ended", self.pid);
+        }
+        Ok(kill(Pid::from_raw(self.pid), signal)?)
     }
 
     fn parse(text: &str) -> Option<Self> {

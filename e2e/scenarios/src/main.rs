@@ -1,5 +1,6 @@
 //! The scenarios that the operators must pass on a real cluster, and the demonstration.
 
+mod chaos;
 mod demo;
 mod environment;
 mod etcd;
@@ -46,6 +47,20 @@ enum Command {
         /// Scenarios by name.
         names: Vec<String>,
     },
+    /// Breaks everything at random, the operator too; the seed reproduces the schedule.
+    Chaos {
+        #[command(flatten)]
+        target: Target,
+        /// For how long.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+        minutes: u64,
+        /// The schedule; without it, a new one, which is printed.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Where the report goes, as JSON.
+        #[arg(long)]
+        report: Option<PathBuf>,
+    },
     /// Lists the scenarios.
     List,
 }
@@ -78,7 +93,13 @@ fn execute(command: Command) -> Result<ExitCode> {
                 println!(
                     "{:<34} {}{}",
                     scenario.name,
-                    if scenario.gate { "[gate] " } else { "" },
+                    if scenario.gate {
+                        "[gate] "
+                    } else if scenario.long {
+                        "[long] "
+                    } else {
+                        ""
+                    },
                     scenario.shows
                 );
             }
@@ -89,10 +110,23 @@ fn execute(command: Command) -> Result<ExitCode> {
         }
         Command::Run { target, gate, report, keep, names } => {
             let chosen = scenario::choose(gate, &names)?;
-            let options = run::Options { keep, report };
+            let chaos = chaos::Settings { minutes: 10, seed: fastrand::u64(..) };
+            let options = run::Options { keep, report, chaos };
             let passed = Environment::prepare(&target)?
                 .block_on(async |environment| run::all(environment, &chosen, &options).await)?;
-            Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            Ok(exit(passed))
+        }
+        Command::Chaos { target, minutes, seed, report } => {
+            let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+            let options = run::Options { keep: true, report, chaos: chaos::Settings { minutes, seed } };
+            println!("{minutes} minutes of chaos; again with --seed {seed}");
+            let passed = Environment::prepare(&target)?
+                .block_on(async |environment| run::all(environment, &[chaos::mix()], &options).await)?;
+            Ok(exit(passed))
         }
     }
+}
+
+fn exit(passed: bool) -> ExitCode {
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

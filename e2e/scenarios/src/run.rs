@@ -17,13 +17,14 @@ use kube::{
 use serde_json::{Map, json};
 
 use crate::{
+    chaos,
     environment::Environment,
     install,
     report::{Outcome, Report},
     scenario::{Context, Scenario},
 };
 
-/// No scenario takes longer.
+/// No scenario takes longer, random faults apart.
 const LIMIT: Duration = Duration::from_mins(15);
 
 /// What the caller wants besides the scenarios.
@@ -32,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) keep: bool,
     /// Where the report goes.
     pub(crate) report: Option<PathBuf>,
+    /// For scenarios with random faults.
+    pub(crate) chaos: chaos::Settings,
 }
 
 /// Runs them; true if none failed.
@@ -53,8 +56,12 @@ pub(crate) async fn all(
         let context = Context {
             environment,
             namespace: format!("e2e-{}", scenario.name),
+            chaos: options.chaos,
             figures: Mutex::new(Map::new()),
         };
+        if scenario.long {
+            context.figure("seed", options.chaos.seed);
+        }
         let result = one(&context, scenario).await;
         let took = begun.elapsed();
         let failed = result.is_err();
@@ -83,10 +90,11 @@ async fn one(context: &Context<'_>, scenario: &Scenario) -> Result<()> {
     delete_namespaces(context.environment, &context.namespace).await;
     create_namespace(context.environment, &context.namespace).await?;
     let work = AssertUnwindSafe((scenario.work)(context)).catch_unwind();
-    match tokio::time::timeout(LIMIT, work).await {
+    let limit = LIMIT + Duration::from_mins(if scenario.long { context.chaos.minutes } else { 0 });
+    match tokio::time::timeout(limit, work).await {
         Ok(Ok(result)) => result,
         Ok(Err(_)) => Err(anyhow!("it panicked")),
-        Err(_) => Err(anyhow!("it did not end in {} s", LIMIT.as_secs())),
+        Err(_) => Err(anyhow!("it did not end in {} s", limit.as_secs())),
     }
 }
 

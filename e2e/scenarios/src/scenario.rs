@@ -5,7 +5,7 @@ use std::{future::Future, pin::Pin};
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
-use crate::{environment::Environment, etcd};
+use crate::{chaos, environment::Environment, etcd};
 
 /// What a scenario gets.
 pub(crate) struct Context<'a> {
@@ -13,6 +13,8 @@ pub(crate) struct Context<'a> {
     pub(crate) environment: &'a Environment,
     /// A namespace of its own, in which Pod Security *restricted* is enforced.
     pub(crate) namespace: String,
+    /// For scenarios with random faults.
+    pub(crate) chaos: chaos::Settings,
     /// Figures that it measured, for the report.
     pub(crate) figures: std::sync::Mutex<Map<String, Value>>,
 }
@@ -40,6 +42,8 @@ pub(crate) struct Scenario {
     pub(crate) gate: bool,
     /// Whether it needs the lab's nodes.
     pub(crate) needs_lab: bool,
+    /// Whether it takes many minutes, and is run only when it is named.
+    pub(crate) long: bool,
     /// What it does.
     pub(crate) work: Work,
 }
@@ -54,6 +58,7 @@ macro_rules! scenario {
             shows: $shows,
             gate: false,
             needs_lab: false,
+            long: false,
             work: |context| Box::pin($function(context)),
         };
         $(scenario.$flag = true;)*
@@ -63,7 +68,9 @@ macro_rules! scenario {
 
 /// All of them.
 pub(crate) fn all() -> Vec<Scenario> {
-    etcd::scenarios()
+    let mut all = etcd::scenarios();
+    all.extend(chaos::scenarios());
+    all
 }
 
 /// Those that the caller asks for.
@@ -75,7 +82,8 @@ pub(crate) fn choose(gate: bool, names: &[String]) -> Result<Vec<Scenario>> {
         }
     }
     let wanted = |scenario: &Scenario| {
-        (names.is_empty() || names.iter().any(|name| scenario.name.starts_with(name.as_str())))
+        (names.is_empty() && !scenario.long
+            || names.iter().any(|name| scenario.name.starts_with(name.as_str())))
             && (!gate || scenario.gate)
     };
     Ok(all().into_iter().filter(wanted).collect())
