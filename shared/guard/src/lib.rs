@@ -10,6 +10,8 @@
 //! | [`marker`] | [`Marker`]: the file in the volume that says whose it is | yes |
 //! | [`decide`] | the decision table: [`Facts`] to [`Decision`] | yes |
 //! | [`refusal`] | [`Refusal`]: exit codes and termination messages, and their parser | yes |
+//! | [`room`] | what is said of a full volume before the application starts | reads |
+//! | [`termination`] | writes the termination message | IO |
 //! | [`args`] | [`RunArgs`]: the command line, parsed and written | yes |
 //! | [`evidence`] | [`Pattern`]: which files prove that there is data | reads |
 //! | [`volume`] | gathers the facts; cleans the data directory | IO |
@@ -29,7 +31,9 @@ pub mod evidence;
 mod files;
 pub mod marker;
 pub mod refusal;
+pub mod room;
 pub mod start;
+pub mod termination;
 pub mod ticket;
 pub mod volume;
 

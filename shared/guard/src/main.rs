@@ -1,12 +1,11 @@
 //! The guard's program: see the crate's documentation.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use ballast_guard::args::{self, Invocation};
-use ballast_guard::{Refusal, start};
+use ballast_guard::{Refusal, start, termination};
 
 fn main() -> ExitCode {
     let args: Result<Vec<String>, _> =
@@ -33,10 +32,7 @@ fn main() -> ExitCode {
 fn refuse(refusal: &Refusal, log: &Path) -> ExitCode {
     let message = refusal.message();
     let _ = writeln!(io::stderr(), "{message}");
-    // The kubelet mounts the file, so it cannot be replaced; outside of a pod the default is not there and is not made.
-    let made = log != Path::new(args::TERMINATION_LOG);
-    let file = OpenOptions::new().write(true).truncate(true).create(made).open(log);
-    if let Err(error) = file.and_then(|mut file| writeln!(file, "{message}")) {
+    if let Err(error) = termination::say(log, &message) {
         let _ = writeln!(io::stderr(), "ballast-guard: {}: {error}", log.display());
     }
     ExitCode::from(refusal.exit_code())

@@ -14,7 +14,7 @@ use crate::decide::{Decision, Start, decide};
 use crate::marker::{self, Marker};
 use crate::refusal::Refusal;
 use crate::ticket::{self, UsedNote};
-use crate::{files, volume};
+use crate::{files, room, termination, volume};
 
 /// One step of a start. Each is whole or did not happen, and may be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +51,11 @@ pub fn run(args: &RunArgs) -> Refusal {
         Err(refusal) => return refusal,
     };
     let _ = writeln!(io::stderr(), "ballast-guard: starting {}{}", args.member, why(&start));
+    if let Some(remark) = room::remark(&args.volume, &args.member) {
+        let _ = writeln!(io::stderr(), "ballast-guard: {remark}");
+        // It stays there when the application ends, in place of the end of its log.
+        let _ = termination::say(&args.termination_log, &remark);
+    }
     let error = exec(args);
     if matches!(start, Start::Ticket(_)) {
         // The application never ran: the ticket is not used. If this fails, the next start refuses, which is safe.

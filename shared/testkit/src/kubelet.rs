@@ -159,6 +159,9 @@ impl World {
             Decision::Refuse(refusal) => return refused(&refusal),
         };
         self.prepare_disk(&how, &run, uid, &disk);
+        if self.disks.get(&disk).is_some_and(|disk| disk.full) {
+            return Stage::Ended(1, "write 0.tmp: no space left on device".to_owned());
+        }
         let process = Process {
             member: run.member.clone(),
             pod: uid.to_owned(),
@@ -297,6 +300,7 @@ fn reported(
         container_statuses: Some(vec![ContainerStatus {
             name: main.to_owned(),
             ready,
+            started: Some(matches!(stage, Stage::Running)),
             state: Some(current),
             last_state,
             ..ContainerStatus::default()

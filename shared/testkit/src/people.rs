@@ -64,6 +64,13 @@ impl World {
         }
     }
 
+    /// A disk has no room left, or has some again.
+    pub fn fill(&mut self, disk: &str, full: bool) {
+        if let Some(disk) = self.disks.get_mut(disk) {
+            disk.full = full;
+        }
+    }
+
     /// The container of a pod is killed; the kubelet starts it again.
     pub fn kill_container(&mut self, pod: &str, application: &mut impl Application) {
         let uid = self.pods.get(pod).and_then(|pod| pod.metadata.uid.clone());

@@ -71,6 +71,8 @@ pub struct Disk {
     pub marker: Option<Marker>,
     /// Whether it holds valid data of the application.
     pub data: bool,
+    /// Whether there is no room left on it: no application starts.
+    pub full: bool,
 }
 
 /// What the kubelet knows of a pod that is not in its status.

@@ -1,7 +1,7 @@
 //! What is seen of the Kubernetes objects of a member.
 
 use ballast_core::{
-    guard::refusal::Refusal,
+    guard::{refusal::Refusal, room},
     label,
     object::{Kind, ObjectRef},
 };
@@ -61,6 +61,11 @@ pub struct PodView {
     pub node_lost: bool,
     /// Whether the container was last killed for lack of memory.
     pub out_of_memory: bool,
+    /// Whether its volume was full when it last ended.
+    pub volume_full: bool,
+    /// Whether the guard refused to start etcd the last time, for another reason than lost data, and etcd has not passed
+    /// its startup probe since: a container that is refused again and again runs for a moment each time.
+    pub refused: bool,
 }
 
 impl PodView {
@@ -162,6 +167,13 @@ pub(super) fn pod_view(pod: &Pod) -> PodView {
         out_of_memory: main
             .and_then(last_termination)
             .is_some_and(|ended| ended.reason.as_deref() == Some("OOMKilled")),
+        refused: main
+            .filter(|main| !(running && main.started == Some(true)))
+            .and_then(refusal)
+            .is_some_and(|refusal| !matches!(refusal, Refusal::DataLost(_))),
+        volume_full: main
+            .and_then(last_termination)
+            .is_some_and(|ended| room::was_full(ended.message.as_deref().unwrap_or_default())),
     }
 }
 

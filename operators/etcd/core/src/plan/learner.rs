@@ -101,6 +101,12 @@ pub(crate) fn state(member: &Member) -> String {
     if let Some(refusal) = &pod.refusal {
         return format!("{}: {}", refusal.reason(), refusal.detail());
     }
+    if pod.volume_full {
+        return "its volume is full: increase spec.storage.size".to_owned();
+    }
+    if pod.out_of_memory && !pod.running {
+        return "it was killed for lack of memory: increase spec.resources.limits.memory".to_owned();
+    }
     if pod.deletion_due.is_some() {
         return if pod.node_lost { "its node is lost" } else { "its pod is stopping" }.to_owned();
     }

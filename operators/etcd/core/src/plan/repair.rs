@@ -129,7 +129,7 @@ fn excused(member: &Member) -> bool {
     let image = pod.waiting.as_deref().is_some_and(|reason| {
         reason.contains("Image") || reason == "CreateContainerConfigError" || reason == "CreateContainerError"
     });
-    image || pod.out_of_memory || (pod.refusal.is_some() && !pod.lost_data())
+    image || pod.out_of_memory || pod.volume_full || pod.refused
 }
 
 fn treat(context: &Context<'_>, member: &Member, ailment: Ailment) -> Next {

@@ -112,6 +112,26 @@ fn a_hung_member_is_restarted_then_replaced() {
     sim.converge();
 }
 
+/// A new member's volume would fill as well, and the data of the old one would be gone.
+#[test]
+fn a_member_whose_volume_is_full_is_waited_for_and_told_of() {
+    let mut sim = Simulation::converged(&spec(3));
+    let list = sim.cluster().unwrap().members.clone();
+    let disk = sim.disk_of("my-1");
+    sim.world.fill(&disk, true);
+    sim.world.kill_container("my-1-0", &mut sim.etcd);
+    sim.run(200);
+    assert_eq!(sim.cluster().unwrap().members, list);
+    let said = sim.resource.status.clone().unwrap_or_default().plan.unwrap_or_default().blocked;
+    assert!(
+        said.iter().any(|blocked| blocked.message.contains("volume is full: increase spec.storage.size")),
+        "{said:?}"
+    );
+    sim.world.fill(&disk, false);
+    sim.converge();
+    assert_eq!(sim.cluster().unwrap().members, list);
+}
+
 /// After an outage of all, the last to come back is not replaced for having been away as long as the others.
 #[test]
 fn members_that_come_back_one_after_the_other_are_kept() {

@@ -1,0 +1,187 @@
+//! Random faults for minutes, while a ledger writes: what was acknowledged must all be there afterwards.
+
+mod disk;
+mod fault;
+mod schedule;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use self::{
+    fault::{Undo, Victim},
+    schedule::{Fault, Planned},
+};
+use crate::{
+    etcd::cluster::{Cluster, spec},
+    ledger::Ledger,
+    scenario,
+    scenario::{Context, Scenario},
+};
+
+/// Writes may stand still for this long when one member at a time is lost.
+const STILL: Duration = Duration::from_mins(1);
+/// Ready again after the last fault.
+const RECOVERY: Duration = Duration::from_mins(1);
+
+/// What the random scenarios are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// How long.
+    pub(crate) minutes: u64,
+    /// The schedule.
+    pub(crate) seed: u64,
+}
+
+/// The fixed ones; [`mixed`] is run by itself.
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    vec![
+        scenario!("chaos-kill", "a random member killed every 10 s", kill, needs_lab, long),
+        scenario!("chaos-links", "links cut for a minute each", links, needs_lab, long),
+        scenario!(
+            "chaos-disk",
+            "a full disk is waited for, never answered by a replacement",
+            disk::full,
+            needs_lab,
+            long
+        ),
+        scenario!(
+            "chaos-control-plane",
+            "API server restarted, its etcd frozen",
+            control_plane,
+            needs_lab,
+            long
+        ),
+    ]
+}
+
+/// The mix, for `make chaos`.
+pub(crate) fn mix() -> Scenario {
+    scenario!("chaos-mixed", "everything at random, and the operator killed as well", mixed, needs_lab, long)
+}
+
+async fn start(context: &Context<'_>, more: &Value) -> Result<(Cluster, Ledger)> {
+    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", more)).await?;
+    cluster.ready().await?;
+    let ledger = cluster.ledger().await?;
+    ledger.progress(100).await?;
+    Ok((cluster, ledger))
+}
+
+async fn kill(context: &Context<'_>) -> Result<()> {
+    let Settings { minutes, seed } = context.chaos;
+    let (cluster, ledger) = start(context, &json!({})).await?;
+    let ids = cluster.ids().await?;
+    let planned = schedule::kills(seed, minutes, Duration::from_secs(10));
+    disturb(context, &cluster, &planned).await?;
+    recover(context, &cluster, &ledger, STILL).await?;
+    ensure!(cluster.ids().await? == ids, "members were replaced that only had to come back");
+    cluster.settle(context, ledger, 3).await
+}
+
+async fn links(context: &Context<'_>) -> Result<()> {
+    let (cluster, ledger) = start(context, &json!({})).await?;
+    let ids = cluster.ids().await?;
+    let minute = Duration::from_mins(1);
+    let faults =
+        [Fault::IsolateLeader, Fault::OperatorFromMembers, Fault::OperatorFromApi, Fault::NodeFromApi(0)];
+    let planned = faults.into_iter().zip(0u32..).map(|(fault, index)| Planned {
+        // 15 s between them: nobody has to wait for the next.
+        at: (minute + Duration::from_secs(15)) * index,
+        lasts: minute,
+        fault,
+    });
+    disturb(context, &cluster, &planned.collect::<Vec<_>>()).await?;
+    recover(context, &cluster, &ledger, STILL).await?;
+    ensure!(cluster.ids().await? == ids, "members were replaced that only were out of reach");
+    cluster.settle(context, ledger, 3).await
+}
+
+async fn control_plane(context: &Context<'_>) -> Result<()> {
+    let (cluster, ledger) = start(context, &json!({})).await?;
+    let before = cluster.pod_uids().await?;
+    let second = Duration::from_secs(1);
+    let planned = [
+        Planned { at: second, lasts: Duration::ZERO, fault: Fault::RestartApi },
+        Planned { at: second * 30, lasts: second * 20, fault: Fault::FreezeEtcd },
+    ];
+    disturb(context, &cluster, &planned).await?;
+    recover(context, &cluster, &ledger, STILL).await?;
+    cluster.nothing_rolled(&before).await?;
+    cluster.settle(context, ledger, 3).await
+}
+
+async fn mixed(context: &Context<'_>) -> Result<()> {
+    let Settings { minutes, seed } = context.chaos;
+    let (cluster, ledger) = start(context, &json!({})).await?;
+    let planned = schedule::mixed(seed, minutes);
+    let longest = planned.iter().map(|planned| planned.lasts).max().unwrap_or_default();
+    disturb(context, &cluster, &planned).await?;
+    // A member that is killed while its node hears nothing comes back only afterwards.
+    recover(context, &cluster, &ledger, STILL + longest).await?;
+    cluster.settle(context, ledger, 3).await
+}
+
+/// Does what is planned, when it is planned; in the end everything is undone, also after an error.
+async fn disturb(context: &Context<'_>, cluster: &Cluster, planned: &[Planned]) -> Result<()> {
+    let lab = context.environment.lab()?;
+    let victim = Victim { lab, cluster, witness: fault::witness(cluster).await? };
+    let begun = Instant::now();
+    let mut open: Vec<(Instant, Undo)> = vec![];
+    let mut struck = std::collections::BTreeMap::<String, u64>::new();
+    let mut outcome = Ok(());
+    for next in planned {
+        if let Err(error) = until(&victim, begun + next.at, &mut open).await {
+            outcome = Err(error);
+            break;
+        }
+        match victim.strike(next.fault).await {
+            Ok(Some((whom, undo))) => {
+                *struck.entry(next.fault.to_string()).or_default() += 1;
+                println!("      {:>5} s: {} ({whom}) {}", next.at.as_secs(), next.fault, lasting(next.lasts));
+                open.push((begun + next.at + next.lasts, undo));
+            }
+            Ok(None) => println!("      {:>5} s: {}: nobody to meet", next.at.as_secs(), next.fault),
+            // The API server may be out of reach because of another fault; that is what chaos is about.
+            Err(error) => println!("      {:>5} s: {}: not done: {error:#}", next.at.as_secs(), next.fault),
+        }
+    }
+    for (at, undo) in open {
+        sleep_until(at).await;
+        if let Err(error) = victim.undo(undo).await {
+            outcome = outcome.and(Err(error));
+        }
+    }
+    for (fault, times) in struck {
+        context.figure(&fault, times);
+    }
+    outcome.context("the faults could not be undone")
+}
+
+fn lasting(lasts: Duration) -> String {
+    if lasts.is_zero() { String::new() } else { format!("for {} s", lasts.as_secs()) }
+}
+
+/// Waits for a moment of the schedule; what is over by then is undone in time. Time itself is the condition here.
+async fn until(victim: &Victim<'_>, moment: Instant, open: &mut Vec<(Instant, Undo)>) -> Result<()> {
+    while let Some(index) = open.iter().position(|(at, _)| *at <= moment) {
+        let (at, undo) = open.remove(index);
+        sleep_until(at).await;
+        victim.undo(undo).await?;
+    }
+    sleep_until(moment).await;
+    Ok(())
+}
+
+/// After the last fault: Ready soon, and writes never stood still for long.
+async fn recover(context: &Context<'_>, cluster: &Cluster, ledger: &Ledger, still: Duration) -> Result<()> {
+    let ended = Instant::now();
+    cluster.ready().await?;
+    let took = ended.elapsed();
+    context.figure("ready after the last fault (s)", took.as_secs());
+    ensure!(took <= RECOVERY, "Ready only {} s after the last fault", took.as_secs());
+    let stats = ledger.progress(20).await?;
+    fault::within(still, Duration::from_millis(stats.longest_gap_ms))
+}
