@@ -3,10 +3,13 @@
 use std::{ffi::OsString, io::Write, net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use tracing::error;
 
 use crate::{
     check::{self, CheckArgs},
-    crd, offline,
+    crd,
+    lease::ElectionArgs,
+    offline,
     operator::Operator,
     prepare::{self, PrepareArgs},
     reference,
@@ -108,6 +111,8 @@ struct RunArgs {
     /// Seconds between looks at a resource where nothing happens.
     #[arg(long, env = "BALLAST_RESYNC", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     resync: u64,
+    #[command(flatten)]
+    election: ElectionArgs,
 }
 
 /// Runs the command line of the operator that `build` makes.
@@ -179,6 +184,10 @@ fn start<A: Args, O: Operator>(
     let Some(operator_image) = settings.operator_image else {
         return fail("--operator-image (or BALLAST_OPERATOR_IMAGE) is missing: init containers need it");
     };
+    let election = match args.election.settings(O::APPLICATION) {
+        Ok(election) => election,
+        Err(error) => return fail(error),
+    };
     let operator = build(
         OperatorSettings {
             cluster_domain: settings.cluster_domain,
@@ -191,14 +200,21 @@ fn start<A: Args, O: Operator>(
         namespaces: namespaces(&args.watch_namespaces),
         listen: args.listen,
         resync: Duration::from_secs(args.resync),
+        election,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(error),
     };
-    match runtime.block_on(run(operator, settings)) {
+    let ended = runtime.block_on(run(operator, settings));
+    // Whatever still runs may not write any more, and has no time either.
+    runtime.shutdown_background();
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(error),
+        Err(error) => {
+            error!("{error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

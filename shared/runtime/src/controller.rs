@@ -1,13 +1,14 @@
 //! The controller: watches wake the queue, the queue starts passes, each in its lane.
 //!
-//! Passes are independent: one that hangs, fails or panics never stops another.
+//! Passes are independent: one that hangs, fails or panics never stops another. They begin when this replica leads;
+//! until then it watches, so that it can take over at once.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use kube::{Client, Resource};
 use tokio::{
-    sync::Notify,
+    sync::{Notify, watch},
     task::JoinSet,
     time::{Instant, MissedTickBehavior, interval},
 };
@@ -17,6 +18,7 @@ use tracing::{Instrument, error, info, info_span, warn};
 use crate::{
     backoff,
     health::Health,
+    lease::Standing,
     operator::{Operator, ResourceKey},
     pipeline::{Ended, Pipeline},
     queue::Queue,
@@ -36,6 +38,7 @@ pub struct Controller<O: Operator> {
     health: Arc<Health>,
     client: Client,
     namespaces: Namespaces,
+    standing: watch::Receiver<Standing>,
     passes: JoinSet<()>,
     number: u64,
 }
@@ -61,21 +64,31 @@ impl<O: Operator> Wake for Waker<O> {
 }
 
 impl<O: Operator> Controller<O> {
-    /// A controller that runs `pipeline` over the resources in `namespaces` (empty: all).
-    pub fn new(pipeline: Pipeline<O>, client: Client, namespaces: Namespaces, health: Arc<Health>) -> Self {
+    /// A controller that runs `pipeline` over the resources in `namespaces` (empty: all), once `standing` says that this
+    /// process leads.
+    pub(crate) fn new(
+        pipeline: Pipeline<O>,
+        client: Client,
+        namespaces: Namespaces,
+        health: Arc<Health>,
+        standing: watch::Receiver<Standing>,
+    ) -> Self {
         Self {
             pipeline: Arc::new(pipeline),
             queue: Arc::default(),
             health,
             client,
             namespaces,
+            standing,
             passes: JoinSet::new(),
             number: 0,
         }
     }
 
     /// Runs until `stop`; then lets the running passes end, and closes the gate.
-    pub async fn run(mut self, stop: CancellationToken) {
+    ///
+    /// Returns whether all passes have ended by themselves, so that nothing of them can be under way any more.
+    pub async fn run(mut self, stop: CancellationToken) -> bool {
         let listed = Arc::new(Notify::new());
         let waker =
             Waker { pipeline: self.pipeline.clone(), queue: self.queue.clone(), listed: listed.clone() };
@@ -92,15 +105,15 @@ impl<O: Operator> Controller<O> {
             watches.run().await;
             health.watch_ended();
         });
-        if self.fill(&stop, &listed).await {
-            self.health.set_ready(true);
-            info!(application = O::APPLICATION, "the caches are filled, passes begin");
+        if self.fill(&stop, &listed).await && self.stand_by(&stop).await {
+            info!(application = O::APPLICATION, "passes begin");
             self.turn(&stop).await;
         }
         self.health.set_ready(false);
-        self.drain().await;
+        let ended = self.drain().await;
         self.pipeline.gate.close();
         watches.abort();
+        ended
     }
 
     /// Waits until all caches are filled; false if the process is told to stop before.
@@ -115,6 +128,26 @@ impl<O: Operator> Controller<O> {
             self.health.beat();
         }
         true
+    }
+
+    /// Waits until this process leads; false if it is told to stop before.
+    async fn stand_by(&mut self, stop: &CancellationToken) -> bool {
+        let mut heartbeat = interval(HEARTBEAT);
+        loop {
+            let standing = self.standing.borrow_and_update().clone();
+            self.health.set_standby(standing != Standing::Leading);
+            // A replica that cannot even read the lease would never take over.
+            self.health.set_ready(standing != Standing::Unknown);
+            if standing == Standing::Leading {
+                return true;
+            }
+            tokio::select! {
+                () = stop.cancelled() => return false,
+                Ok(()) = self.standing.changed() => {}
+                _ = heartbeat.tick() => {}
+            }
+            self.health.beat();
+        }
     }
 
     async fn turn(&mut self, stop: &CancellationToken) {
@@ -152,12 +185,14 @@ impl<O: Operator> Controller<O> {
         self.passes.spawn(pass.instrument(span));
     }
 
-    async fn drain(&mut self) {
+    async fn drain(&mut self) -> bool {
         let all = async { while self.passes.join_next().await.is_some() {} };
-        if tokio::time::timeout(DRAIN, all).await.is_err() {
+        let ended = tokio::time::timeout(DRAIN, all).await.is_ok();
+        if !ended {
             warn!(passes = self.passes.len(), "passes are still running and are given up");
             self.passes.abort_all();
         }
+        ended
     }
 }
 

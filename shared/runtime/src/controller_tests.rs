@@ -9,7 +9,8 @@ struct Bench {
     metrics: Arc<Metrics>,
     health: Arc<Health>,
     stop: CancellationToken,
-    running: tokio::task::JoinHandle<()>,
+    standing: watch::Sender<Standing>,
+    running: tokio::task::JoinHandle<bool>,
 }
 
 impl Bench {
@@ -28,9 +29,10 @@ impl Bench {
         let caches = Arc::new(Caches::default());
         let pipeline = Pipeline::new(operator, client.clone(), caches, gate.clone(), metrics.clone(), resync);
         let stop = CancellationToken::new();
-        let controller = Controller::new(pipeline, client, vec!["n".into()], health.clone());
+        let (standing, watched) = watch::channel(Standing::Leading);
+        let controller = Controller::new(pipeline, client, vec!["n".into()], health.clone(), watched);
         let running = tokio::spawn(controller.run(stop.clone()));
-        Self { api, gate, metrics, health, stop, running }
+        Self { api, gate, metrics, health, stop, standing, running }
     }
 
     fn applied(&self, name: &str) -> bool {
@@ -54,7 +56,7 @@ async fn it_fills_the_caches_works_and_stops_in_order() {
     bench.until(|bench| bench.applied("a") && bench.applied("b")).await;
     assert!(bench.health.ready());
     bench.stop.cancel();
-    bench.running.await.unwrap();
+    assert!(bench.running.await.unwrap(), "nothing was given up");
     assert!(!bench.health.ready());
     assert!(bench.gate.permit().is_err());
     assert_eq!(bench.health.dead(), None);
@@ -76,7 +78,27 @@ async fn stopping_waits_for_a_hung_pass_no_longer_than_its_deadline() {
         .await;
     let start = Instant::now();
     bench.stop.cancel();
-    bench.running.await.unwrap();
+    let ended = bench.running.await.unwrap();
+    assert!(!ended || start.elapsed() < DRAIN, "who gives passes up says so");
     assert!(start.elapsed() <= DRAIN, "{:?}", start.elapsed());
     assert!(bench.gate.permit().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_is_ready_once_it_has_seen_the_lease_and_acts_when_it_leads() {
+    let bench = Bench::start(ThingOperator::default(), &["a"]);
+    bench.standing.send_replace(Standing::Unknown);
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert!(!bench.health.ready(), "who cannot read the lease cannot take over");
+    assert_eq!(bench.health.dead(), None);
+    bench.standing.send_replace(Standing::Standby { holder: Some("other".into()) });
+    bench.until(|bench| bench.health.ready()).await;
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert!(bench.health.standby() && !bench.applied("a"));
+    assert!(bench.api.taken_log().iter().all(|line| line.starts_with("LIST")), "a standby only watches");
+    bench.standing.send_replace(Standing::Leading);
+    bench.until(|bench| bench.applied("a")).await;
+    assert!(bench.health.ready() && !bench.health.standby());
+    bench.stop.cancel();
+    assert!(bench.running.await.unwrap());
 }

@@ -20,6 +20,7 @@ struct State {
     log: Vec<String>,
     events: Vec<String>,
     refused: Option<String>,
+    silent: bool,
     version: u64,
 }
 
@@ -40,6 +41,11 @@ impl FakeApi {
     /// Refuses every write to this path.
     pub(crate) fn refuse(&self, path: Option<&str>) {
         self.0.lock().unwrap().refused = path.map(str::to_owned);
+    }
+
+    /// Takes requests and answers none.
+    pub(crate) fn silence(&self, silent: bool) {
+        self.0.lock().unwrap().silent = silent;
     }
 
     /// What was asked since the last call, without events.
@@ -63,6 +69,9 @@ impl FakeApi {
                     std::future::pending::<()>().await;
                 }
                 let body = body.collect_bytes().await.unwrap_or_default();
+                if api.0.lock().unwrap().silent {
+                    std::future::pending::<()>().await;
+                }
                 let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 let (status, answer) = api.answer(&parts.method, parts.uri.path(), parts.uri.query(), &body);
                 let response =
@@ -99,6 +108,22 @@ impl FakeApi {
                 (StatusCode::OK, json!({ "metadata": { "resourceVersion": "1" }, "items": items }))
             }
             Method::GET => known.map_or_else(not_found, |object| (StatusCode::OK, object)),
+            Method::POST => {
+                let created = format!("{path}/{}", body["metadata"]["name"].as_str().unwrap_or_default());
+                if state.objects.contains_key(&created) {
+                    return failure(StatusCode::CONFLICT, "AlreadyExists", "it exists");
+                }
+                (StatusCode::CREATED, state.store(&created, body.clone()))
+            }
+            Method::PUT => match known {
+                None => not_found(),
+                Some(object)
+                    if object["metadata"]["resourceVersion"] != body["metadata"]["resourceVersion"] =>
+                {
+                    failure(StatusCode::CONFLICT, "Conflict", "the object has been modified")
+                }
+                Some(_) => (StatusCode::OK, state.store(path, body.clone())),
+            },
             Method::PATCH => {
                 if let Some(resource) = path.strip_suffix("/status") {
                     let Some(mut object) = state.objects.get(resource).cloned() else { return not_found() };

@@ -17,6 +17,7 @@ const SILENCE: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct Health {
     ready: AtomicBool,
+    standby: AtomicBool,
     watching: AtomicBool,
     beat: Mutex<Instant>,
 }
@@ -25,6 +26,7 @@ impl Default for Health {
     fn default() -> Self {
         Self {
             ready: AtomicBool::new(false),
+            standby: AtomicBool::new(false),
             watching: AtomicBool::new(true),
             beat: Mutex::new(Instant::now()),
         }
@@ -37,9 +39,15 @@ impl Health {
         *self.beat.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// All caches are filled (so the resource's definition is established), and the process is not going down.
+    /// All caches are filled (so the resource's definition is established), this replica leads or knows that another
+    /// may, and the process is not going down.
     pub fn set_ready(&self, ready: bool) {
         self.ready.store(ready, Ordering::Relaxed);
+    }
+
+    /// Whether this replica is ready to take over, but does not lead.
+    pub fn set_standby(&self, standby: bool) {
+        self.standby.store(standby, Ordering::Relaxed);
     }
 
     /// A watch ended for good, which nothing in this process can mend.
@@ -47,9 +55,14 @@ impl Health {
         self.watching.store(false, Ordering::Relaxed);
     }
 
-    /// Whether this replica does its work.
+    /// Whether this replica does its work, or could at once.
     pub fn ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Whether another replica leads, or nobody does.
+    pub fn standby(&self) -> bool {
+        self.standby.load(Ordering::Relaxed)
     }
 
     /// Why this process should be restarted, if it should.

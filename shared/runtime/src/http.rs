@@ -53,11 +53,13 @@ async fn healthz(State(shared): State<Shared>) -> Response {
 }
 
 async fn readyz(State(shared): State<Shared>) -> Response {
-    if shared.health.ready() {
-        "ok\n".into_response()
+    if !shared.health.ready() {
+        let why = "the caches are not filled yet, no lease was seen yet, or the process is stopping\n";
+        (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
+    } else if shared.health.standby() {
+        "ok: standing by\n".into_response()
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the caches are not filled yet, or the process is stopping\n")
-            .into_response()
+        "ok\n".into_response()
     }
 }
 

@@ -5,7 +5,8 @@
 //! | [`operator`] | what an operator brings: the trait |
 //! | [`cli`] | the command line of an operator binary |
 //! | [`pipeline`] | one pass over one resource |
-//! | [`writer`], [`gate`] | the one place through which every mutating call goes |
+//! | [`writer`], [`gate`], [`clock`] | the one place through which every mutating call goes |
+//! | `lease` | which of several replicas may write: leader election |
 //! | [`observe`] | live reads |
 //! | [`store`], [`cache`] | what the watches have seen |
 //! | [`queue`], [`lane`], [`controller`] | which resource is looked at when |
@@ -18,6 +19,7 @@ pub mod backoff;
 pub mod cache;
 mod check;
 pub mod cli;
+pub mod clock;
 pub mod controller;
 pub mod crd;
 pub mod events;
@@ -29,6 +31,7 @@ pub mod health;
 pub mod http;
 mod kind;
 pub mod lane;
+mod lease;
 mod memory;
 pub mod metrics;
 pub mod observe;

@@ -34,6 +34,7 @@ pub struct Metrics {
     intents: Family<IntentLabels, Counter>,
     writes: Family<WriteLabels, Counter>,
     watch_errors: Family<KindLabels, Counter>,
+    leader: Family<LeaseLabels, Gauge>,
     resources: Arc<Mutex<BTreeMap<ResourceKey, Series>>>,
 }
 
@@ -73,6 +74,11 @@ struct KindLabels {
     kind: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct LeaseLabels {
+    name: String,
+}
+
 impl Metrics {
     /// Nothing measured yet; `application` is also the name of the controller.
     pub fn new(application: &'static str, version: &str) -> Self {
@@ -89,6 +95,7 @@ impl Metrics {
             intents: Family::default(),
             writes: Family::default(),
             watch_errors: Family::default(),
+            leader: Family::default(),
             resources: Arc::default(),
         };
         metrics.register(version);
@@ -127,6 +134,11 @@ impl Metrics {
         registry.register("ballast_intents", "Intents that were carried out", self.intents.clone());
         registry.register("ballast_writes", "Mutating calls to the API server", self.writes.clone());
         registry.register("ballast_watch_errors", "Errors of watches", self.watch_errors.clone());
+        registry.register(
+            "leader_election_master_status",
+            "1 while this replica leads by the Lease of this name, 0 while it stands by",
+            self.leader.clone(),
+        );
         registry.register("ballast_build_info", "Version of the operator", build);
         let by_resource = ByResource { application: self.application, resources: self.resources.clone() };
         registry.register_collector(Box::new(by_resource));
@@ -176,6 +188,12 @@ impl Metrics {
     /// A watch reported an error.
     pub fn watch_failed(&self, kind: &str) {
         self.watch_errors.get_or_create(&KindLabels { kind: kind.to_owned() }).inc();
+    }
+
+    /// Whether this replica leads by the Lease of this name.
+    pub fn set_leader(&self, lease: &str, leads: bool) {
+        let labels = LeaseLabels { name: lease.to_owned() };
+        self.leader.get_or_create(&labels).set(i64::from(leads));
     }
 
     /// What holds one resource back, by the name of the predicate.
@@ -228,6 +246,7 @@ mod tests {
         metrics.pass_ended("error", Duration::from_millis(3));
         metrics.requested("GET", "200");
         metrics.intended("AddMember");
+        metrics.set_leader("etcd-operator.ballast.dev", true);
         let text = metrics.encode().unwrap();
         for line in [
             r#"controller_runtime_reconcile_total{controller="etcd",result="error"} 1"#,
@@ -236,6 +255,7 @@ mod tests {
             r#"controller_runtime_max_concurrent_reconciles{controller="etcd"} 10"#,
             r#"controller_runtime_active_workers{controller="etcd"} 0"#,
             r#"rest_client_requests_total{code="200",method="GET"} 1"#,
+            r#"leader_election_master_status{name="etcd-operator.ballast.dev"} 1"#,
             r#"ballast_intents_total{application="etcd",reason="AddMember"} 1"#,
             r#"ballast_build_info{application="etcd",version="1.2.3"} 1"#,
         ] {

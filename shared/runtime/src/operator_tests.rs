@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     operator::{ActError, Operator, View},
-    writer::{WriteError, Writer},
+    writer::Writer,
 };
 
 /// A thing.
@@ -165,8 +165,7 @@ impl Operator for ThingOperator {
         _observed: &Children,
         _intent: &Poke,
     ) -> Result<(), ActError> {
-        writer.permit().map_err(WriteError::from)?;
-        self.pokes.fetch_add(1, Ordering::SeqCst);
+        writer.guarded(async { self.pokes.fetch_add(1, Ordering::SeqCst) }).await?;
         if self.waiting { Err(ActError::Waiting("it sleeps".into())) } else { Ok(()) }
     }
 

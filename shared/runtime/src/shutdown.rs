@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: not ready, no new passes, running passes end, the gate is closed, exit 0.
+//! SIGTERM and SIGINT: not ready, no new passes, running passes end, the gate is closed, the lease is given up, exit 0.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;

@@ -18,17 +18,12 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{
-    gate::{Gate, GateClosed},
-    kind::api,
-    metrics::Metrics,
-    pending::stamped,
-};
+use crate::{gate::Gate, kind::api, metrics::Metrics, pending::stamped};
 
 pub use crate::write_error::WriteError;
 
-/// How long one request may take.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long one mutating request may be under way; leader election counts on it.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Every mutating call of one operator in one namespace.
 #[derive(Clone)]
@@ -78,9 +73,14 @@ impl Writer {
         &self.namespace
     }
 
-    /// Before every mutation of the application itself.
-    pub fn permit(&self) -> Result<(), GateClosed> {
-        self.gate.permit()
+    /// The outcome of one mutating call, to Kubernetes or to the application itself, if the gate lets it pass.
+    ///
+    /// No part of it is sent later than five seconds from now, not even by a process that is frozen meanwhile.
+    pub async fn guarded<T>(&self, request: impl Future<Output = T>) -> Result<T, WriteError> {
+        self.gate.permit()?;
+        let clock = self.gate.clock();
+        let outcome = clock.before(clock.now() + REQUEST_TIMEOUT, request).await;
+        outcome.ok_or(WriteError::Timeout(REQUEST_TIMEOUT))
     }
 
     /// Server-side apply, forced. If `object` has a uid, only the object with that uid is touched.
@@ -216,10 +216,11 @@ impl Writer {
         kind: &str,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, WriteError> {
-        self.permit()?;
-        let result = match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+        let result = match self.guarded(request).await {
             Ok(result) => result.map_err(WriteError::from),
-            Err(_elapsed) => Err(WriteError::Timeout(REQUEST_TIMEOUT)),
+            // Nothing was sent: that is no write to be counted.
+            Err(error @ WriteError::GateClosed(_)) => return Err(error),
+            Err(error) => Err(error),
         };
         self.metrics.wrote(verb, kind, result.as_ref().map_or_else(WriteError::reason, |_| "Ok"));
         result
@@ -234,5 +235,38 @@ fn gone_is_fine<T>(result: Result<T, WriteError>) -> Result<(), WriteError> {
     match result {
         Ok(_) | Err(WriteError::NotFound(_)) => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::Clock, fake_api::FakeApi};
+
+    fn writer(gate: &Arc<Gate>) -> Writer {
+        let api = Arc::new(FakeApi::default());
+        Writer::new(api.client(), "thing", "n", gate.clone(), Arc::new(Metrics::new("thing", "1")))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_was_frozen_after_the_gate_sends_nothing_when_it_wakes_up() {
+        let gate = Arc::new(Gate::expired(Clock::of_tests()));
+        let writer = writer(&gate);
+        assert!(matches!(writer.guarded(async {}).await, Err(WriteError::GateClosed(_))));
+        gate.extend(gate.clock().now() + Duration::from_secs(10));
+        assert_eq!(writer.guarded(async { 7 }).await, Ok(7));
+        let mut sent = false;
+        let write = async {
+            // It has passed the gate, and waits for a connection.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            sent = true;
+        };
+        let freeze = async {
+            tokio::task::yield_now().await;
+            tokio::time::advance(Duration::from_mins(1)).await;
+        };
+        let (outcome, ()) = tokio::join!(writer.guarded(write), freeze);
+        assert_eq!(outcome, Err(WriteError::Timeout(REQUEST_TIMEOUT)));
+        assert!(!sent, "another replica leads by now");
     }
 }

@@ -10,10 +10,7 @@ use ballast_etcd_core::{
     observed::{Listed, Member, Observed},
     validate::{Desired, Storage},
 };
-use ballast_runtime::{
-    operator::ActError,
-    writer::{WriteError, Writer},
-};
+use ballast_runtime::{operator::ActError, writer::Writer};
 use serde_json::json;
 
 use crate::client::{Change, Connection, EtcdError, connect};
@@ -50,8 +47,7 @@ pub async fn act(
         }
         Intent::MoveLeader { from, to_id, .. } => {
             let mut etcd = member(observed, from).await?;
-            writer.permit().map_err(WriteError::from)?;
-            etcd.move_leader(*to_id).await.map_err(from_etcd)
+            writer.guarded(etcd.move_leader(*to_id)).await?.map_err(from_etcd)
         }
         Intent::RemoveMember { member, id, .. } => {
             through_voters(writer, observed, Some(member), &Change::Remove(*id)).await.map(drop)
@@ -94,8 +90,7 @@ async fn through_voters(
     let mut refused = ActError::Waiting("no voter serves now".to_owned());
     for member in serving {
         let mut etcd = open(member).await?;
-        writer.permit().map_err(WriteError::from)?;
-        match etcd.change(change).await {
+        match writer.guarded(etcd.change(change)).await? {
             Ok(done) => return Ok(done),
             Err(EtcdError::NotYet(message)) => refused = ActError::Waiting(message),
             Err(error) => return Err(from_etcd(error)),
