@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use ballast_lab::{Progress, image, wait};
-use k8s_openapi::api::apps::v1::Deployment;
-use kube::Api;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
+use kube::{Api, api::ListParams};
 
 use crate::environment::Environment;
 
@@ -140,6 +140,7 @@ fn image_stamp() -> String {
 /// Waits until the operator is available and no older pod of it is left.
 pub(crate) async fn await_operator(environment: &Environment) -> Result<()> {
     let api: Api<Deployment> = Api::namespaced(environment.client.clone(), NAMESPACE);
+    let pods: Api<Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
     wait::until_in(
         &environment.client,
         NAMESPACE,
@@ -147,12 +148,15 @@ pub(crate) async fn await_operator(environment: &Environment) -> Result<()> {
         "the etcd operator to be available",
         || async {
             let deployment = api.get(ETCD).await?;
+            let wanted = deployment.spec.and_then(|spec| spec.replicas);
             let status = deployment.status.unwrap_or_default();
             let current = status.observed_generation == deployment.metadata.generation;
-            let updated = status.updated_replicas == Some(1)
-                && status.available_replicas == Some(1)
-                && status.replicas == Some(1);
-            Ok((current && updated).then_some(()))
+            let updated = status.updated_replicas == wanted
+                && status.available_replicas == wanted
+                && status.replicas == wanted;
+            // The Deployment no longer counts a pod that is going, which may lead until it is gone.
+            let left = i32::try_from(pods.list(&operators_pods()).await?.items.len()).ok();
+            Ok((current && updated && left == wanted).then_some(()))
         },
     )
     .await
@@ -166,14 +170,17 @@ pub(crate) async fn scale_operator(environment: &Environment, replicas: i32) -> 
     if replicas > 0 {
         return await_operator(environment).await;
     }
-    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
-    let ours = kube::api::ListParams::default().labels("app.kubernetes.io/name=etcd-operator");
+    let pods: Api<Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
     wait::until_in(
         &environment.client,
         NAMESPACE,
         Duration::from_mins(1),
         "the operator's pods to be gone",
-        || async { Ok(pods.list(&ours).await?.items.is_empty().then_some(())) },
+        || async { Ok(pods.list(&operators_pods()).await?.items.is_empty().then_some(())) },
     )
     .await
+}
+
+fn operators_pods() -> ListParams {
+    ListParams::default().labels("app.kubernetes.io/name=etcd-operator")
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use kube::{Api, api::ListParams};
 
 use super::audit;
-use crate::{install::ETCD, scenario::Context};
+use crate::{
+    install::{ETCD, NAMESPACE},
+    scenario::Context,
+};
 
 /// Group, resource (with its subresource), verb.
 type Right = (String, String, String);
@@ -41,21 +44,33 @@ fn requests(user: &str) -> Result<(BTreeSet<Right>, BTreeSet<Right>)> {
     Ok((exercised, denied))
 }
 
+/// What the ClusterRole gives in every namespace, and the Role in the operator's own.
 async fn granted(context: &Context<'_>) -> Result<BTreeSet<Right>> {
-    let roles: Api<ClusterRole> = Api::all(context.environment.client.clone());
-    let ours =
-        roles.list(&ListParams::default().labels(&format!("app.kubernetes.io/instance={ETCD}"))).await?.items;
-    let role = ours
+    let client = &context.environment.client;
+    let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={ETCD}"));
+    let everywhere: Api<ClusterRole> = Api::all(client.clone());
+    let role = everywhere
+        .list(&ours)
+        .await?
+        .items
         .into_iter()
         .find(|role| role.metadata.name.as_deref() == Some(ETCD))
         .context("the operator has no ClusterRole")?;
+    let at_home: Api<Role> = Api::namespaced(client.clone(), NAMESPACE);
+    let election = at_home.list(&ours).await?.items;
+    ensure!(!election.is_empty(), "the operator has no Role in its own namespace, for its lease");
+    let rules = election.into_iter().flat_map(|role| role.rules.unwrap_or_default());
+    Ok(rights(role.rules.unwrap_or_default().into_iter().chain(rules)))
+}
+
+fn rights(rules: impl Iterator<Item = PolicyRule>) -> BTreeSet<Right> {
     let mut rights = BTreeSet::new();
-    for rule in role.rules.unwrap_or_default() {
+    for rule in rules {
         for group in rule.api_groups.iter().flatten() {
             for resource in rule.resources.iter().flatten() {
                 rights.extend(rule.verbs.iter().map(|verb| (group.clone(), resource.clone(), verb.clone())));
             }
         }
     }
-    Ok(rights)
+    rights
 }
