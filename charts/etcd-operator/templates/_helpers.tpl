@@ -42,6 +42,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
+{{/* Name of the Lease by which replicas elect one of them. */}}
+{{- define "etcd-operator.leaseName" -}}
+{{ include "etcd-operator.fullname" . }}.ballast.dev
+{{- end -}}
+
+{{/* Number of replicas: more than one only with an election. */}}
+{{- define "etcd-operator.replicas" -}}
+{{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) -}}
+{{- fail "replicas must be 0 or 1 unless leaderElection.enabled is true: two replicas without an election would act at the same time" -}}
+{{- end -}}
+{{- .Values.replicas -}}
+{{- end -}}
+
 {{/* What every container of this chart is restricted to. */}}
 {{- define "etcd-operator.containerSecurityContext" -}}
 allowPrivilegeEscalation: false
