@@ -32,6 +32,10 @@ async fn leader() -> Bench {
     Bench { api, gate, candidacy }
 }
 
+async fn within_a_while<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_mins(5), what).await.unwrap()
+}
+
 fn holder(api: &FakeApi) -> Value {
     api.get(PATH).unwrap()["spec"]["holderIdentity"].clone()
 }
@@ -48,14 +52,14 @@ async fn the_lease_is_kept_until_the_controller_has_stopped_and_then_released() 
         gate.close();
         true
     };
-    candidacy.during(controller).await.unwrap();
+    within_a_while(candidacy.during(controller)).await.unwrap();
     assert_eq!(holder(&api), "");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_given_up_half_way_keeps_others_waiting() {
     let Bench { api, candidacy, .. } = leader().await;
-    candidacy.during(async { false }).await.unwrap();
+    within_a_while(candidacy.during(async { false })).await.unwrap();
     assert_ne!(holder(&api), "", "its requests may still be under way");
 }
 
@@ -63,7 +67,7 @@ async fn what_was_given_up_half_way_keeps_others_waiting() {
 async fn a_lost_lease_ends_the_process_with_one_clear_reason() {
     let Bench { api, gate, candidacy } = leader().await;
     api.remove(PATH);
-    let error = candidacy.during(std::future::pending()).await.unwrap_err().to_string();
+    let error = within_a_while(candidacy.during(std::future::pending())).await.unwrap_err().to_string();
     assert!(gate.permit().is_err());
     assert_eq!(
         error,
@@ -85,6 +89,6 @@ async fn without_election_it_leads_and_asks_for_no_lease() {
         tokio::time::sleep(Duration::from_mins(1)).await;
         gate_in_use.permit().is_ok()
     };
-    candidacy.during(controller).await.unwrap();
+    within_a_while(candidacy.during(controller)).await.unwrap();
     assert!(api.taken_log().is_empty() && gate.permit().is_ok());
 }

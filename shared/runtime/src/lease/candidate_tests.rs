@@ -47,6 +47,10 @@ impl Bench {
         assert!(self.leader_metric().ends_with(" 1"));
     }
 
+    async fn outcome(&mut self) -> Outcome {
+        tokio::time::timeout(Duration::from_mins(1), &mut self.running).await.unwrap().unwrap()
+    }
+
     fn leader_metric(&self) -> String {
         let text = self.metrics.encode().unwrap();
         let line = text.lines().find(|line| line.starts_with("leader_election_master_status{"));
@@ -85,7 +89,7 @@ async fn it_creates_the_lease_renews_it_and_gives_it_up() {
     assert!(log[2..].iter().all(|line| line == "PUT thing-operator.ballast.dev"), "{log:?}");
     assert_eq!(log[2..].len(), 30, "one every two seconds: {log:?}");
     bench.release.cancel();
-    assert_eq!(bench.running.await.unwrap(), Outcome::Released);
+    assert_eq!(bench.outcome().await, Outcome::Released);
     assert!(bench.gate.permit().is_err());
     let spec = api.get(PATH).unwrap()["spec"].clone();
     assert_eq!((&spec["holderIdentity"], &spec["leaseDurationSeconds"]), (&json!(""), &json!(1)));
@@ -101,7 +105,7 @@ async fn a_successor_leads_at_once_when_the_lease_is_given_up() {
     tokio::time::sleep(Duration::from_mins(5)).await;
     assert!(second.gate.permit().is_err() && first.gate.permit().is_ok());
     first.release.cancel();
-    assert_eq!(first.running.await.unwrap(), Outcome::Released);
+    assert_eq!(first.outcome().await, Outcome::Released);
     let since = second.clock.now();
     second.leads().await;
     assert!(since.until(second.clock.now()) <= Duration::from_secs(2), "one retry period");
@@ -149,7 +153,7 @@ async fn who_finds_another_holder_has_lost_for_ever() {
     bench.leads().await;
     api.put(PATH, others("2026-01-01T00:00:00.000000Z"));
     let since = bench.clock.now();
-    assert_eq!(bench.running.await.unwrap(), Outcome::Taken("other".into()));
+    assert_eq!(bench.outcome().await, Outcome::Taken("other".into()));
     assert!(since.until(bench.clock.now()) <= Duration::from_secs(2));
     bench.gate.extend(bench.clock.now() + Duration::from_mins(1));
     assert!(bench.gate.permit().is_err(), "for ever");
@@ -165,7 +169,7 @@ async fn without_the_api_server_it_ends_when_it_may_no_longer_act() {
     bench.leads().await;
     api.silence(true);
     let since = bench.clock.now();
-    assert_eq!(bench.running.await.unwrap(), Outcome::Expired);
+    assert_eq!(bench.outcome().await, Outcome::Expired);
     let lasted = since.until(bench.clock.now());
     assert!((9..=10).contains(&lasted.as_secs()), "{lasted:?} after the renewal was sent");
     assert!(bench.gate.permit().is_err());
@@ -177,7 +181,7 @@ async fn refused_requests_end_it_as_silence_does() {
     let mut bench = Bench::start(&api, "me");
     bench.leads().await;
     api.refuse(Some(PATH));
-    assert_eq!(bench.running.await.unwrap(), Outcome::Expired);
+    assert_eq!(bench.outcome().await, Outcome::Expired);
     assert!(bench.gate.permit().is_err());
 }
 
@@ -204,7 +208,7 @@ async fn giving_up_does_not_wait_for_an_api_server_that_is_away() {
     api.silence(true);
     bench.release.cancel();
     let since = bench.clock.now();
-    assert_eq!(bench.running.await.unwrap(), Outcome::NotReleased);
+    assert_eq!(bench.outcome().await, Outcome::NotReleased);
     assert!(since.until(bench.clock.now()) <= Duration::from_secs(5));
     assert!(bench.gate.permit().is_err());
 }

@@ -21,6 +21,8 @@ type Time = u64;
 const FAULTS_END: Time = 120_000;
 /// A supervisor starts an ended process again after this.
 const RESTART: Time = 1_000;
+/// More events than any script makes.
+const ENDLESS: u64 = 100_000;
 const QUICK: Fate = Fate { to: 10, back: 10, loss: Loss::Nothing, wall: 0 };
 
 fn timing() -> Timing {
@@ -181,6 +183,7 @@ impl World {
         while let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 <= end) {
             let ((time, _), event) = entry.remove_entry();
             self.now = time;
+            prop_assert!(self.number < ENDLESS, "it never stops asking, at {} ms", self.now);
             let before = self.open();
             self.handle(event);
             let after = self.open();
