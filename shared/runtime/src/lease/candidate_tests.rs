@@ -208,6 +208,11 @@ async fn giving_up_does_not_wait_for_an_api_server_that_is_away() {
     api.silence(true);
     bench.release.cancel();
     let since = bench.clock.now();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(
+        !bench.running.is_finished() && bench.gate.permit().is_err(),
+        "closed before the lease is given up"
+    );
     assert_eq!(bench.outcome().await, Outcome::NotReleased);
     assert!(since.until(bench.clock.now()) <= Duration::from_secs(5));
     assert!(bench.gate.permit().is_err());
