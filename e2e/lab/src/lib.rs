@@ -4,6 +4,7 @@
 //! that talks to the cluster calls [`Lab::enter`] first thing in `main`, then uses [`client`] as with any cluster.
 
 mod bring_up;
+pub mod certificate;
 mod cgroup;
 pub mod cli;
 mod command;
@@ -36,4 +37,4 @@ pub use layout::{CONTROL_PLANE, CONTROL_PLANE_ADDRESS, DATA, STATE, audit_log, k
 pub use node::Node;
 pub use partition::Partition;
 pub use progress::Progress;
-pub use tools::{Family, folder_of};
+pub use tools::{Family, built, folder_of};

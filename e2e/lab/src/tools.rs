@@ -284,6 +284,15 @@ pub(crate) fn demand(family: Family) -> Result<()> {
     Ok(())
 }
 
+/// A program that is built already.
+///
+/// # Errors
+/// One line that says how to build it.
+pub fn built(family: Family, program: &str) -> Result<PathBuf> {
+    demand(family)?;
+    family.program(program)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
