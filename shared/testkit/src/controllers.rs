@@ -5,7 +5,12 @@ use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::json;
 
-use crate::{Application, server::time, world::World};
+use crate::{
+    Application,
+    pod::{claim_of, scheduled},
+    server::time,
+    world::World,
+};
 
 impl World {
     /// Every controller acts once. Call it again until [`World::quiet`], or as often as the test wants.
@@ -161,14 +166,4 @@ fn owner(set: &StatefulSet) -> OwnerReference {
         controller: Some(true),
         block_owner_deletion: Some(true),
     }
-}
-
-pub(crate) fn scheduled(pod: &Pod) -> bool {
-    pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())
-}
-
-/// Name of the claim that a pod mounts.
-pub(crate) fn claim_of(pod: &Pod) -> Option<String> {
-    let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
-    volumes.iter().find_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.clone()))
 }

@@ -1,21 +1,15 @@
 //! The kubelets: containers, the guard at every start, and what a node that does not answer leaves behind.
 
-use ballast_core::{
-    guard::{
-        Decision, Facts, Invocation, Marker, Refusal, Start, Ticket,
-        decide::{DataFact, MarkerFact, NoteFact, TicketFact, decide},
-    },
-    object::Kind,
-};
+use ballast_core::{guard::Refusal, object::Kind};
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{
-    Container, ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting,
-    ContainerStatus, Pod, PodCondition, PodStatus,
+    ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting, ContainerStatus,
+    Pod, PodCondition, PodStatus,
 };
 
 use crate::{
-    Application, Process,
-    controllers::claim_of,
+    Application, Process, guarded,
+    pod::{claim_of, config_maps, main_container},
     server::time,
     world::{Local, World},
 };
@@ -147,18 +141,21 @@ impl World {
                 .and_then(|live| live["metadata"]["uid"].as_str().map(str::to_owned))
                 .unwrap_or_default(),
         };
-        let args = container.command.clone().unwrap_or_default();
-        let run = match Invocation::parse(args.get(1..).unwrap_or_default()) {
-            Ok(Invocation::Run(run)) => run,
-            Ok(_) => return refused(&Refusal::Usage("the command does not run anything".to_owned())),
+        let run = match guarded::arguments(container) {
+            Ok(run) => run,
             Err(refusal) => return refused(&refusal),
         };
-        let facts = self.facts(&run, uid, &disk);
-        let how = match decide(&facts) {
-            Decision::Start(how) => how,
-            Decision::Refuse(refusal) => return refused(&refusal),
+        let local = self.local.get(uid);
+        let ticket = local.and_then(|local| local.ticket.as_deref());
+        let note = local.is_some_and(|local| local.note);
+        let how = match guarded::judge(&run, self.disks.get(&disk), ticket, note) {
+            Ok(how) => how,
+            Err(refusal) => return refused(&refusal),
         };
-        self.prepare_disk(&how, &run, uid, &disk);
+        let used = guarded::prepare(&how, &run, self.disks.entry(disk.clone()).or_default());
+        if let Some(local) = self.local.get_mut(uid) {
+            local.note |= used;
+        }
         if self.disks.get(&disk).is_some_and(|disk| disk.full) {
             return Stage::Ended(1, "write 0.tmp: no space left on device".to_owned());
         }
@@ -196,64 +193,10 @@ impl World {
             local.synced = now;
         }
     }
-
-    fn facts(&self, run: &ballast_core::guard::RunArgs, pod: &str, disk: &str) -> Facts {
-        let disk = self.disks.get(disk);
-        let local = self.local.get(pod);
-        let ticket = local.and_then(|local| local.ticket.as_ref());
-        Facts {
-            cluster_uid: run.cluster_uid.clone(),
-            member: run.member.clone(),
-            claim: run.claim.clone(),
-            accepted: run.accept_cluster_uids.clone(),
-            config_files: run.configs.iter().map(ballast_core::guard::ConfigCopy::name).collect(),
-            marker: disk.and_then(|disk| disk.marker.clone()).map_or(MarkerFact::Absent, MarkerFact::Present),
-            data: if disk.is_some_and(|disk| disk.data) { DataFact::Valid } else { DataFact::NotValid },
-            ticket: ticket.map_or(TicketFact::Absent, |text| {
-                serde_json::from_str::<Ticket>(text)
-                    .map_or_else(|error| TicketFact::Invalid(error.to_string()), TicketFact::Present)
-            }),
-            note: if local.is_some_and(|local| local.note) { NoteFact::Present } else { NoteFact::Absent },
-        }
-    }
-
-    fn prepare_disk(&mut self, how: &Start, run: &ballast_core::guard::RunArgs, pod: &str, disk: &str) {
-        let adopted_from = match how {
-            Start::DataPresent => return,
-            Start::Adopted { from } => Some(from.clone()),
-            Start::Ticket(_) => None,
-        };
-        let disk = self.disks.entry(disk.to_owned()).or_default();
-        disk.marker = Some(Marker {
-            cluster_uid: run.cluster_uid.clone(),
-            member: run.member.clone(),
-            claim: run.claim.clone(),
-            adopted_from,
-        });
-        if matches!(how, Start::Ticket(_)) {
-            disk.data = false;
-            if let Some(local) = self.local.get_mut(pod) {
-                local.note = true;
-            }
-        }
-    }
 }
 
 fn refused(refusal: &Refusal) -> Stage {
     Stage::Ended(i32::from(refusal.exit_code()), refusal.message())
-}
-
-fn main_container(pod: &Pod) -> Option<&Container> {
-    pod.spec.as_ref()?.containers.first()
-}
-
-/// ConfigMaps that a pod mounts, and whether they may be missing.
-fn config_maps(pod: &Pod) -> Vec<(String, bool)> {
-    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    volumes
-        .filter_map(|volume| volume.config_map.as_ref())
-        .map(|source| (source.name.clone(), source.optional == Some(true)))
-        .collect()
 }
 
 fn condition(type_: &str, holds: bool, reason: Option<&str>) -> PodCondition {

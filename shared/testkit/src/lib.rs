@@ -12,13 +12,17 @@
 //! | [`controllers`] | garbage collection, StatefulSets of one, claims: binding, growth, protection |
 //! | [`scheduler`] | nodes, zones, and where a volume binds its pod to |
 //! | [`kubelet`] | containers, the guard at every start, what a dead node leaves behind |
+//! | [`guarded`] | what the guard decides about a disk, and leaves on it |
+//! | [`pod`] | what kubelet and scheduler read in a pod |
 //! | [`people`] | what people and hardware do: delete, wipe, pin, stop a node |
 
 pub mod application;
 pub mod apply;
 pub mod controllers;
+pub mod guarded;
 pub mod kubelet;
 pub mod people;
+pub mod pod;
 pub mod scheduler;
 pub mod server;
 mod world;

@@ -5,11 +5,9 @@ use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
 use serde_json::json;
 
 use crate::{
-    controllers::{claim_of, scheduled},
+    pod::{claim_of, node_of, required_zones, scheduled},
     world::World,
 };
-
-const ZONE_KEY: &str = "topology.kubernetes.io/zone";
 
 impl World {
     pub(crate) fn schedule(&mut self) {
@@ -65,7 +63,7 @@ impl World {
             node.down_since.is_none() && near && (zones.is_empty() || zones.contains(&node.zone))
         };
         let crowd = |name: &String| {
-            let here = |pod: &&Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) == Some(name);
+            let here = |pod: &&Pod| node_of(pod) == Some(name);
             self.pods.values().filter(here).count()
         };
         self.nodes
@@ -91,19 +89,6 @@ impl World {
             disk.node.get_or_insert_with(|| node.to_owned());
         }
     }
-}
-
-fn required_zones(pod: &Pod) -> Vec<String> {
-    let affinity = pod.spec.as_ref().and_then(|spec| spec.affinity.as_ref()?.node_affinity.as_ref());
-    let required = affinity
-        .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref())
-        .map_or(&[][..], |required| required.node_selector_terms.as_slice());
-    required
-        .iter()
-        .flat_map(|term| term.match_expressions.iter().flatten())
-        .filter(|expression| expression.key == ZONE_KEY)
-        .flat_map(|expression| expression.values.iter().flatten().cloned())
-        .collect()
 }
 
 fn unschedulable(why: String) -> PodStatus {
