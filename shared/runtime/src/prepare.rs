@@ -5,7 +5,7 @@
 
 use std::{fs, io, path::PathBuf, process::ExitCode, time::Duration};
 
-use ballast_core::duration;
+use ballast_core::{config::variables, duration};
 use ballast_guard::Pattern;
 use clap::Args;
 
@@ -144,7 +144,7 @@ async fn prepare(args: &PrepareArgs, resolver: &impl resolve::Resolve) -> Result
     let zone = zone(args)?;
     for config in &args.config {
         let text = fs::read_to_string(&config.from).map_err(PrepareError::file(&config.from))?;
-        let text = render(&text, &args.host, &args.member, &zone)
+        let text = variables::render(&text, &args.host, &args.member, &zone)
             .map_err(|variable| PrepareError::Variable { path: config.from.clone(), variable })?;
         write(&config.to, text.as_bytes(), 0o644)?;
         eprintln!("prepare: {} is written", config.to.display());
@@ -175,28 +175,6 @@ fn zone(args: &PrepareArgs) -> Result<String, PrepareError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(given),
         Err(error) => Err(PrepareError::file(path)(error)),
     }
-}
-
-/// Replaces the variables that only the pod knows; any other `${BALLAST_…}` is an error (the variable).
-fn render(text: &str, host: &str, member: &str, zone: &str) -> Result<String, String> {
-    const BEGIN: &str = "${BALLAST_";
-    let mut rendered = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(BEGIN) {
-        let (before, from) = rest.split_at(at);
-        rendered.push_str(before);
-        let length = from.find('}').ok_or_else(|| from.lines().next().unwrap_or(BEGIN).to_owned())? + 1;
-        let (variable, after) = from.split_at(length);
-        rendered.push_str(match variable {
-            "${BALLAST_HOST}" => host,
-            "${BALLAST_MEMBER}" => member,
-            "${BALLAST_ZONE}" => zone,
-            unknown => return Err(unknown.to_owned()),
-        });
-        rest = after;
-    }
-    rendered.push_str(rest);
-    Ok(rendered)
 }
 
 fn config(text: &str) -> Result<Config, String> {

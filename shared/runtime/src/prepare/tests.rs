@@ -1,7 +1,6 @@
 use std::{cell::Cell, os::unix::fs::PermissionsExt, path::Path};
 
 use clap::Parser;
-use rstest::rstest;
 
 use super::*;
 
@@ -33,25 +32,6 @@ fn args(root: &Path, more: &str) -> PrepareArgs {
          --resolve-timeout=60s --termination-log={root}/log {more}"
     );
     Line::try_parse_from(line.split_whitespace()).unwrap().args
-}
-
-#[rstest]
-#[case("a: ${BALLAST_HOST}\nb: ${BALLAST_MEMBER}-${BALLAST_ZONE}\n", Ok("a: h\nb: m-z\n"))]
-#[case(
-    "${HOME} $BALLAST_HOST ${ballast_host} $${BALLAST_HOST}",
-    Ok("${HOME} $BALLAST_HOST ${ballast_host} $h")
-)]
-#[case("no variables, ä and ${", Ok("no variables, ä and ${"))]
-#[case("x: ${BALLAST_PORT}\n", Err("${BALLAST_PORT}"))]
-#[case("x: ${BALLAST_HOST\ny: 1", Err("${BALLAST_HOST"))]
-#[case("${BALLAST_HOST}${BALLAST_}", Err("${BALLAST_}"))]
-fn only_our_variables_are_replaced(#[case] text: &str, #[case] expected: Result<&str, &str>) {
-    assert_eq!(render(text, "h", "m", "z"), expected.map(str::to_owned).map_err(str::to_owned));
-}
-
-#[test]
-fn a_value_is_not_rendered_again() {
-    assert_eq!(render("${BALLAST_MEMBER}", "h", "${BALLAST_ZONE}", "z").unwrap(), "${BALLAST_ZONE}");
 }
 
 #[tokio::test(start_paused = true)]
