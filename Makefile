@@ -22,7 +22,7 @@ LAB := $(CARGO_TARGET_DIR)/debug/lab
 E2E := cargo run --locked --package ballast-e2e --
 CLUSTER_ARGUMENT = $(if $(CLUSTER),--cluster $(abspath $(CLUSTER)))
 
-.PHONY: help prerequisites lab demo up down check test test-full e2e chaos bench ci images generate
+.PHONY: help prerequisites lab testbed demo up down check test test-full e2e chaos bench ci images generate
 
 help: ## This list
 	@printf 'make TARGET [CLUSTER=<kubeconfig>] [ARGS=…]\n\n'
@@ -46,10 +46,15 @@ down: lab ## Takes it away, without a trace
 check: prerequisites ## Format, lints, generated files, charts, dependencies, licences, sizes, links; ARGS="links sizes"
 	@scripts/check.sh $(ARGS)
 
-test: prerequisites ## Everything that needs no nodes
+# What the testbed's control plane is made of.
+testbed: lab
+	@$(LAB) tools etcd-3.6 >/dev/null
+	@$(LAB) tools kubernetes >/dev/null
+
+test: testbed ## Everything that needs no nodes
 	@cargo test --locked --workspace $(ARGS)
 
-test-full: prerequisites ## The same with many more random cases; takes long
+test-full: testbed ## The same with many more random cases; takes long
 	@PROPTEST_CASES=$${PROPTEST_CASES:-5000} cargo test --locked --workspace $(ARGS) -- --include-ignored
 
 e2e: lab ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names
