@@ -27,7 +27,7 @@
 //! /// One control plane for all tests of the binary.
 //! fn bed() -> &'static Testbed {
 //!     static BED: OnceLock<Testbed> = OnceLock::new();
-//!     BED.get_or_init(|| Testbed::start(simulated()).expect("a testbed"))
+//!     BED.get_or_init(|| Testbed::start(simulated(), &[/* EtcdCluster::crd() */]).expect("a testbed"))
 //! }
 //!
 //! /// The work: a resource is applied, changed, …, until everything is as it says.
@@ -70,7 +70,6 @@
 //! # What is not as in a real cluster
 //! Containers that end start again after a fraction of a second; mounted ConfigMaps are up to date at every start; nodes
 //! never die; nobody evicts; there are no network policies, quotas, Deployments or endpoints. The clocks are real.
-//! Install resource types before the first resource is deleted: the garbage collector learns new types only every 30 s.
 
 pub mod application;
 pub mod census;

@@ -8,7 +8,8 @@ use std::thread;
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Namespace, Node, ServiceAccount};
 use k8s_openapi::api::storage::v1::StorageClass;
-use kube::api::{Patch, PatchParams, PostParams};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -34,14 +35,15 @@ impl std::fmt::Debug for Testbed {
 }
 
 impl Testbed {
-    /// Starts a control plane with three nodes, a storage class, and kubelets that run `application`.
+    /// Starts a control plane with these resource types, three nodes, a storage class, and kubelets that run
+    /// `application`.
     ///
     /// # Errors
     /// As [`ControlPlane::start`].
-    pub fn start(application: Arc<dyn Application>) -> Result<Self> {
+    pub fn start(application: Arc<dyn Application>, types: &[CustomResourceDefinition]) -> Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let (plane, client, kubelets) = runtime.block_on(async {
-            let plane = ControlPlane::start().await?;
+            let plane = ControlPlane::start(types).await?;
             let client = plane.client().await?;
             furnish(&client).await.context("cannot make nodes and storage class")?;
             let kubelets = Arc::new(Kubelets::new(client.clone(), application)?);
@@ -92,6 +94,17 @@ impl Testbed {
         let account: ServiceAccount = serde_json::from_value(json!({"metadata": {"name": "default"}}))?;
         Api::namespaced(self.client.clone(), &name).create(&create, &account).await?;
         Ok(name)
+    }
+
+    /// A test is done with its namespace: everything in it is deleted in the background, so that a long series of tests
+    /// does not pile up.
+    pub async fn discard(&self, namespace: &str) -> Result<()> {
+        let namespaces = Api::<Namespace>::all(self.client.clone());
+        namespaces
+            .delete(namespace, &DeleteParams::background())
+            .await
+            .with_context(|| format!("cannot delete namespace {namespace}"))?;
+        Ok(())
     }
 }
 

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use ballast_testkit::{Disk, pod as read};
+use ballast_testkit::Disk;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::Client;
@@ -137,14 +137,6 @@ impl Kubelets {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many pods of a namespace a node has.
-    fn crowd(&self, namespace: &str, node: &str) -> usize {
-        let seen = self.seen();
-        let pods =
-            seen.pods.iter().filter(|((of, _), pod)| of == namespace && read::node_of(pod) == Some(node));
-        pods.count()
-    }
-
     /// The main container of a pod does not run any more.
     fn stop(&self, uid: &str) {
         let ran = self.state().pods.get_mut(uid).and_then(|local| local.running.take());
@@ -158,6 +150,7 @@ impl Kubelets {
         self.stop(uid);
         let mut state = self.state();
         state.pods.remove(uid);
+        state.placed.remove(uid);
         if state.disks.remove(uid).is_some() {
             drop(state);
             self.application.disk_removed(uid);

@@ -74,10 +74,11 @@ impl Kubelets {
         let chosen = {
             let mut known = self.state();
             let bound = known.disks.get(&disk).and_then(|disk| disk.node.clone());
-            let crowd = |node: &str| self.crowd(&namespace, node);
+            let crowd = |node: &str| known.crowd(&namespace, node);
             let chosen = choose(&self.places, pod, bound.as_deref(), crowd);
             if let Ok(place) = chosen {
                 known.disks.entry(disk).or_default().node.get_or_insert_with(|| place.node.clone());
+                known.placed.insert(uid.clone(), (namespace.clone(), place.node.clone()));
             }
             chosen
         };

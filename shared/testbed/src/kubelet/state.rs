@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub(crate) pods: HashMap<String, Local>,
     /// By uid of the claim, or of the pod with ephemeral storage.
     pub(crate) disks: BTreeMap<String, Disk>,
+    /// Namespace and node of every pod that was given one, by its uid.
+    pub(crate) placed: HashMap<String, (String, String)>,
     /// Namespace and image.
     pub(crate) bad_images: BTreeSet<(String, String)>,
     /// Pods to look at because of something that no watch tells: namespace and name.
@@ -62,10 +64,16 @@ impl State {
             addresses: Addresses::new()?,
             pods: HashMap::new(),
             disks: BTreeMap::new(),
+            placed: HashMap::new(),
             bad_images: BTreeSet::new(),
             nudged: BTreeSet::new(),
             complaints: vec![],
         })
+    }
+
+    /// How many pods of a namespace a node has, with those that it is about to get.
+    pub(crate) fn crowd(&self, namespace: &str, node: &str) -> usize {
+        self.placed.values().filter(|(of, on)| of == namespace && on == node).count()
     }
 
     /// The pod, noted now if it was not yet.

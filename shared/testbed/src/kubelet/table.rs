@@ -35,10 +35,6 @@ impl<K: ResourceExt> Table<K> {
         self.objects.get(key)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &K)> {
-        self.objects.iter()
-    }
-
     pub(super) fn take(&mut self, event: Event<K>) -> Vec<Change> {
         match event {
             Event::Init => {

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use ballast_lab::certificate;
@@ -102,6 +103,11 @@ impl ApiProxy {
     pub fn points(&self) -> Vec<Point> {
         let writes = self.writes().into_iter().map(|write| write.point);
         writes.filter(|point| matches!(point.class, Class::Object | Class::Status)).collect()
+    }
+
+    /// How long the operator has written no object and no status; `None`: it never has. One that is done writes nothing.
+    pub fn quiet_for(&self) -> Option<Duration> {
+        self.proxy.record().last_write.map(|last| last.elapsed())
     }
 
     /// All other requests so far.

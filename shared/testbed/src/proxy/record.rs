@@ -40,6 +40,8 @@ pub(crate) struct Record {
     pub(crate) reads: Vec<Read>,
     /// How many events of each object (kind/name, masked) were seen.
     pub(crate) events: BTreeMap<String, usize>,
+    /// When an object or a status was last written, or tried to be.
+    pub(crate) last_write: Option<tokio::time::Instant>,
     /// Kills that were done.
     pub(crate) kills: Vec<(Moment, Point)>,
     /// What was done only once and is done.
@@ -66,6 +68,9 @@ impl Record {
         let count = self.counts.entry(class).or_default();
         *count += 1;
         let point = Point { class, number: *count };
+        if matches!(class, Class::Object | Class::Status) {
+            self.last_write = Some(tokio::time::Instant::now());
+        }
         let (verb, path) = (verb.to_owned(), path.to_owned());
         self.writes.push(Write { point, verb, path, code: None, fault: None });
         self.writes.len() - 1

@@ -7,6 +7,7 @@ mod operator;
 mod pods;
 mod program;
 mod proxy;
+mod types;
 mod watches;
 
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -25,6 +26,7 @@ static APPLICATION: LazyLock<Arc<Echo>> = LazyLock::new(Arc::default);
 fn bed() -> &'static Testbed {
     static BED: OnceLock<Testbed> = OnceLock::new();
     BED.get_or_init(|| {
-        Testbed::start(APPLICATION.clone()).unwrap_or_else(|error| panic!("no testbed: {error:#}"))
+        Testbed::start(APPLICATION.clone(), &[types::thing()])
+            .unwrap_or_else(|error| panic!("no testbed: {error:#}"))
     })
 }

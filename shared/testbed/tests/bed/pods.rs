@@ -303,6 +303,20 @@ fn a_claim_grows_and_its_disk_goes_with_it() -> Result<()> {
 }
 
 #[test]
+fn a_discarded_namespace_takes_its_pods_along() -> Result<()> {
+    bed().block_on(async {
+        let (member, claim, pod) = Member::ready("discard").await?;
+        bed().discard(&member.namespace).await?;
+        let uid = pod.uid().unwrap();
+        let gone = || async {
+            let ended = APPLICATION.started(&uid).is_none() && APPLICATION.removed(&claim);
+            Ok((ended && bed().kubelets().processes(&member.namespace).is_empty()).then_some(()))
+        };
+        until(DEADLINE, "the end of the namespace", gone).await
+    })
+}
+
+#[test]
 fn pods_below_the_restricted_standard_are_refused() -> Result<()> {
     bed().block_on(async {
         let member = Member::new("rights").await?;

@@ -60,6 +60,7 @@ pub fn object(number: usize) -> Point {
 fn writes_are_numbered_by_class_and_answers_recorded() -> Result<()> {
     bed().block_on(async {
         let behind = Behind::new("record").await?;
+        assert_eq!(behind.proxy.quiet_for(), None);
         behind.create("a").await?;
         let again = behind.create("a").await.expect_err("it exists");
         assert!(matches!(again, kube::Error::Api(status) if status.code == 409));
@@ -76,6 +77,7 @@ fn writes_are_numbered_by_class_and_answers_recorded() -> Result<()> {
             writes,
             [(object(1), post(), Some(201)), (object(2), post(), Some(409)), (event, post(), Some(201))]
         );
+        assert!(behind.proxy.quiet_for().is_some_and(|quiet| quiet < crate::DEADLINE));
         let reads = behind.proxy.reads();
         assert!(reads.iter().any(|read| read.reading == Reading::List && read.path.ends_with("/configmaps")));
         Ok(())
