@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `place` | which node takes a pod |
 //! | `pod` | one look at one pod |
+//! | `start` | the start of its main container |
 //! | `volume` | claims and their volumes |
 //! | `status` | what is reported |
 //! | `state` | what is remembered |
@@ -16,6 +17,7 @@
 mod follow;
 mod place;
 mod pod;
+mod start;
 mod state;
 mod status;
 mod table;
@@ -99,6 +101,13 @@ impl Kubelets {
         if let Some(disk) = self.state().disks.get_mut(disk) {
             disk.marker = None;
             disk.data = false;
+        }
+    }
+
+    /// A disk has no room left, so that no application starts on it, or has some again. What runs does not notice.
+    pub fn fill(&self, disk: &str, full: bool) {
+        if let Some(disk) = self.state().disks.get_mut(disk) {
+            disk.full = full;
         }
     }
 

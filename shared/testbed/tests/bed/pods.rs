@@ -226,6 +226,25 @@ fn a_program_that_ends_or_is_not_ready_shows_in_the_status() -> Result<()> {
 }
 
 #[test]
+fn nothing_starts_on_a_full_disk_until_there_is_room() -> Result<()> {
+    bed().block_on(async {
+        let (member, claim, pod) = Member::ready("full").await?;
+        bed().kubelets().fill(&claim, true);
+        bed().kubelets().kill_container(&pod.uid().unwrap());
+        let full = |pod: &Pod| {
+            let ended = main_container(pod).and_then(|main| main.last_state.as_ref()?.terminated.as_ref());
+            ended.is_some_and(|ended| {
+                ended.message.as_deref().is_some_and(|why| why.contains("no space left"))
+            })
+        };
+        member.pod("a failure", full).await?;
+        bed().kubelets().fill(&claim, false);
+        member.pod("a ready pod", |pod| holds(pod, "Ready")).await?;
+        Ok(())
+    })
+}
+
+#[test]
 fn a_program_that_fails_to_start_says_why() -> Result<()> {
     bed().block_on(async {
         let mut member = Member::new("fails").await?;
