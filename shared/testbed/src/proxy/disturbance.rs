@@ -70,8 +70,8 @@ pub enum Disturbance {
         /// Its how-manieth event, from 1.
         change: usize,
     },
-    /// After the next kill, the first answer to each list is what was true before this write; watches, which catch up,
-    /// start so much later.
+    /// After the next kill, the first answer to each list that fills a cache (in pages, or of any version) is what was
+    /// true before this write; watches, which catch up, start so much later. What is read otherwise is the present.
     Stale {
         /// The write.
         before: Point,

@@ -123,10 +123,12 @@ impl Record {
         self.stale_revision = Some(revision);
     }
 
-    /// The address for a list, if it is to be stale.
+    /// The address for a list, if it is to be stale. Only what fills caches is: a list in pages, or one of any version.
+    /// Whoever lists without either is promised the present by the API server, and gets it.
     pub(crate) fn stale(&mut self, uri: &http::Uri) -> Option<String> {
         let revision = self.stale_revision.clone()?;
-        if parameter(uri, "continue").is_some() {
+        let fills_cache = parameter(uri, "limit").is_some() || parameter(uri, "resourceVersion") == Some("0");
+        if !fills_cache || parameter(uri, "continue").is_some() {
             return None;
         }
         let plain = with_parameters(uri, &[("resourceVersion", ""), ("resourceVersionMatch", "")]);
@@ -208,11 +210,13 @@ mod tests {
         ];
         let mut record = Record { disturbances, ..Record::default() };
         let pods: http::Uri = "/api/v1/pods?resourceVersion=0&limit=5".parse().expect("an address");
+        let present: http::Uri = "/api/v1/pods".parse().expect("an address");
         let again: http::Uri = "/api/v1/pods?limit=5".parse().expect("an address");
         assert!(record.remembers(point(1)));
         record.remember("41".into());
         assert_eq!(record.stale(&pods), None, "not before the kill");
         assert!(record.kills(Moment::Before, point(2)));
+        assert_eq!(record.stale(&present), None, "the present was asked for");
         let stale = record.stale(&pods);
         assert_eq!(
             stale.as_deref(),

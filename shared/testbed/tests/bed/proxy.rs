@@ -191,7 +191,9 @@ fn lists_are_stale_once_after_a_kill_and_watches_catch_up() -> Result<()> {
         let change = Patch::Merge(json!({"data": {"x": "2"}}));
         behind.maps().patch("a", &PatchParams::default(), &change).await?;
         behind.create("b").await.expect_err("killed");
-        let all = ListParams::default();
+        let present = behind.maps().list(&ListParams::default()).await?;
+        assert_eq!(present.items.len(), 2, "who asks for the present gets it");
+        let all = ListParams::default().limit(500);
         let stale = behind.maps().list(&all).await?;
         let names: Vec<_> = stale.items.iter().map(ResourceExt::name_any).collect();
         assert_eq!(names, ["a"], "as it was before the second write");
