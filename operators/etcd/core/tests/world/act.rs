@@ -15,9 +15,10 @@ use ballast_etcd_core::{
     peer_url,
     validate::{Desired, Storage},
 };
+use ballast_etcd_simulated::model::{Endpoint, List, Refusal};
 use serde_json::json;
 
-use crate::{membership::Endpoint, operator::Stop, simulation::Simulation};
+use crate::{operator::Stop, probe::listed, simulation::Simulation};
 
 impl Simulation {
     pub fn act(&mut self, desired: &Desired, observed: &Observed, intent: &Intent) -> Result<(), Stop> {
@@ -35,7 +36,7 @@ impl Simulation {
                 let to = voter(observed, None)?;
                 self.request(format!("promote {member}"), |sim| {
                     sim.watch_promote(member);
-                    sim.etcd.member_promote(to, *id).map_err(from_etcd)
+                    sim.etcd.member_promote(to, *id).map(drop).map_err(from_etcd)
                 })
             }
             Intent::MoveLeader { from, to, to_id, .. } => {
@@ -49,7 +50,7 @@ impl Simulation {
                 let to = voter(observed, Some(member))?;
                 self.request(format!("remove {member} ({id:x})"), |sim| {
                     sim.watch_leave(member);
-                    sim.etcd.member_remove(to, *id).map_err(from_etcd)
+                    gone_is_done(sim.etcd.member_remove(to, *id))
                 })
             }
             Intent::Update { ordinal, pod, .. } => self.update(desired, observed, *ordinal, pod.as_deref()),
@@ -57,7 +58,7 @@ impl Simulation {
             Intent::CleanUp { object, .. } => self.delete(object),
             Intent::DisarmAlarm { id } => {
                 let to = voter(observed, None)?;
-                self.request(format!("disarm {id:x}"), |sim| sim.etcd.disarm(to, *id).map_err(from_etcd))
+                self.request(format!("disarm {id:x}"), |sim| sim.etcd.disarm(to, *id).map(drop).map_err(from_etcd))
             }
             Intent::ForceDeletePod { member, pod } => self.delete_pod(member, pod, Some(0)),
         }
@@ -84,7 +85,9 @@ impl Simulation {
             Some(_) => observed.answers.list.clone().unwrap_or_default(),
             None => {
                 let to = voter(observed, None)?;
-                self.request(format!("add {name}"), |sim| sim.etcd.member_add(to, &url).map_err(from_etcd))?
+                self.request(format!("add {name}"), |sim| {
+                    sim.etcd.member_add(to, &url).map(|(_, list)| listed(&list)).map_err(from_etcd)
+                })?
             }
         };
         let id = list.iter().find(|listed| listed.peer_urls.contains(&url)).unwrap().id;
@@ -218,8 +221,16 @@ fn record_map(desired: &Desired, record: &Record, version: Option<&str>) -> Obje
 }
 
 /// etcd's refusals are for later; a real failure is one too, for the next pass.
-fn from_etcd(message: String) -> Stop {
-    Stop::Waiting(message)
+fn from_etcd(refusal: Refusal) -> Stop {
+    Stop::Waiting(refusal.to_string())
+}
+
+/// That a member is gone already is what was wanted.
+fn gone_is_done(result: Result<List, Refusal>) -> Result<(), Stop> {
+    match result {
+        Ok(_) | Err(Refusal::MemberNotFound) => Ok(()),
+        Err(refusal) => Err(from_etcd(refusal)),
+    }
 }
 
 fn voter(observed: &Observed, except: Option<&str>) -> Result<Endpoint, Stop> {

@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`etcd`], [`membership`], [`probe`] | a model of etcd, of its member list, and of what it answers |
+//! | [`probe`] | what the operator hears of the simulated etcd |
 //! | [`simulation`] | the world, etcd and one resource together; time, users, clients |
 //! | [`operator`], [`act`] | a pass as the runtime and the operator's `act` make it, with a crash switch |
 //! | [`watch`], [`watchers`] | the invariants, and that each of them can fail |
@@ -14,8 +14,6 @@
 
 mod act;
 mod convergence;
-mod etcd;
-mod membership;
 mod operator;
 mod probe;
 mod scenarios;

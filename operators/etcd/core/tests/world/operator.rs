@@ -16,7 +16,10 @@ use ballast_etcd_core::{
 use ballast_testkit::{Rejected, World};
 use serde_json::Value;
 
-use crate::simulation::{NAME, Pass, Simulation};
+use crate::{
+    probe::Ask as _,
+    simulation::{NAME, Pass, Simulation},
+};
 
 /// Why a pass stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]

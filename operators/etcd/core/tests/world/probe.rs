@@ -2,49 +2,59 @@
 
 use ballast_core::object::Children;
 use ballast_etcd_core::{
-    observed::{AlarmKind, Answer, Answers, Probe, addresses, recorded_cluster_id},
+    observed::{AlarmKind, Answer, Answers, Listed, Probe, addresses, recorded_cluster_id},
     validate::Desired,
 };
+use ballast_etcd_simulated::model::{Endpoint, Etcd, List, Refusal, Running};
 
-use crate::etcd::{Etcd, Running};
-
-impl Etcd {
-    fn at(&self, address: &str) -> Option<&Running> {
-        let answering = |running: &&Running| !self.hung.contains(&running.process.member);
-        self.running.values().filter(answering).find(|running| running.process.address == address)
-    }
-
-    fn answer(&self, running: &Running) -> Answer {
-        let cluster = &self.clusters[&running.cluster];
-        let applied = self.applied(running.cluster, running.id);
-        let quorum = self.has_quorum(cluster);
-        Answer {
-            id: running.id,
-            cluster_id: running.cluster,
-            version: running.version.clone(),
-            leader: cluster.leader.filter(|_| quorum).unwrap_or(0),
-            raft_index: if quorum { cluster.log } else { applied },
-            applied_index: applied,
-            db_size: 1 << 20,
-            linearizable: self.serves(running),
-        }
-    }
-
+/// The model is another crate's; what the operator asks of it is ours.
+pub trait Ask {
     /// All answers, as the operator would get them now.
-    pub fn ask(&self, desired: &Desired, children: &Children) -> Answers {
+    fn ask(&self, desired: &Desired, children: &Children) -> Answers;
+}
+
+/// A list as the operator reads it.
+pub fn listed(list: &List) -> Vec<Listed> {
+    list.iter()
+        .map(|(id, entry)| Listed {
+            id: *id,
+            name: entry.name.clone(),
+            peer_urls: vec![entry.url.clone()],
+            learner: entry.learner,
+        })
+        .collect()
+}
+
+fn answer(etcd: &Etcd, running: &Running) -> Result<Answer, Refusal> {
+    let at = Endpoint { cluster: running.cluster, id: running.id };
+    let status = etcd.status(at)?;
+    Ok(Answer {
+        id: at.id,
+        cluster_id: at.cluster,
+        version: status.version,
+        leader: status.leader,
+        raft_index: status.raft_index,
+        applied_index: status.applied_index,
+        db_size: status.db_size,
+        linearizable: !status.learner && etcd.read(at, b"ballast.dev/probe", true).is_ok(),
+    })
+}
+
+impl Ask for Etcd {
+    fn ask(&self, desired: &Desired, children: &Children) -> Answers {
         let recorded = recorded_cluster_id(desired, children);
         let mut answers = Answers::default();
         let mut trusted = None;
         for (member, address) in addresses(desired, children) {
-            let probe = match self.at(&address) {
-                None => Probe::Silent("deadline exceeded".to_owned()),
-                Some(running) => {
-                    let answer = self.answer(running);
+            let at = self.running.values().find(|running| running.process.address == address);
+            let probe = match at.ok_or(Refusal::Unreachable).and_then(|running| answer(self, running)) {
+                Err(refusal) => Probe::Silent(refusal.to_string()),
+                Ok(answer) => {
                     if let Some(expected) = recorded.filter(|expected| *expected != answer.cluster_id) {
                         Probe::Silent(format!("it answers for another cluster than {expected:x}"))
                     } else {
                         if answer.linearizable && trusted.is_none() {
-                            trusted = Some(running.cluster);
+                            trusted = Some(Endpoint { cluster: answer.cluster_id, id: answer.id });
                         }
                         Probe::Answered(answer)
                     }
@@ -52,11 +62,12 @@ impl Etcd {
             };
             answers.probes.insert(member, probe);
         }
-        if let Some(cluster) = trusted {
-            answers.list = Some(self.list(cluster));
-            let corrupt = &self.clusters[&cluster].corrupt;
-            answers.alarms = Some(corrupt.iter().map(|id| (*id, AlarmKind::Corrupt)).collect());
-            answers.cluster_version = Some(self.clusters[&cluster].version);
+        if let Some(at) = trusted {
+            answers.list = self.list(at, false).ok().as_ref().map(listed);
+            let alarms = self.alarms(at).ok();
+            answers.alarms =
+                alarms.map(|alarms| alarms.iter().map(|alarm| (alarm.id, AlarmKind::Corrupt)).collect());
+            answers.cluster_version = self.cluster_version(at).ok();
         }
         answers
     }

@@ -11,7 +11,7 @@ use ballast_testkit::World;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{etcd::Etcd, etcd::Running};
+use ballast_etcd_simulated::model::{Cluster, Etcd, Running};
 
 pub const NAME: &str = "my";
 const STEP_SECONDS: i64 = 3;
@@ -160,7 +160,7 @@ impl Simulation {
     }
 
     /// The etcd cluster; the watchers make sure that there is only one.
-    pub fn cluster(&self) -> Option<&crate::etcd::Cluster> {
+    pub fn cluster(&self) -> Option<&Cluster> {
         self.etcd.clusters.values().next()
     }
 

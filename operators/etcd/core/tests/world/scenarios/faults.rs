@@ -2,13 +2,11 @@
 
 use ballast_core::object::Kind;
 use ballast_etcd_core::{APPLICATION, observed::Probe, plan::plan};
+use ballast_etcd_simulated::model::Entry;
 use rstest::rstest;
 use serde_json::json;
 
-use crate::{
-    etcd::Entry,
-    simulation::{NAME, Simulation, spec},
-};
+use crate::simulation::{NAME, Simulation, spec};
 
 #[rstest]
 fn a_corrupt_member_is_replaced_and_its_alarm_disarmed(#[values(true, false)] leads: bool) {
@@ -87,7 +85,7 @@ fn a_foreign_member_is_reported_and_left_alone() {
     let mut sim = Simulation::converged(&spec(3));
     let id = sim.cluster().unwrap().id;
     let stranger = sim.etcd.new_id();
-    let entry = Entry { name: "odd".to_owned(), url: "http://10.1.1.1:2380".to_owned(), learner: true };
+    let entry = Entry { name: "odd".to_owned(), ..Entry::added("http://10.1.1.1:2380", true) };
     sim.etcd.clusters.get_mut(&id).unwrap().members.insert(stranger, entry);
     sim.edit(&json!({"replicas": 5}));
     sim.run_until_blocked("ForeignMember");

@@ -21,7 +21,7 @@ fn versions(sim: &Simulation) -> Vec<String> {
         .etcd
         .running
         .values()
-        .map(|running| (running.process.member.clone(), running.version.to_string()))
+        .map(|running| (running.process.member.clone(), running.process.version.to_string()))
         .collect();
     all.sort();
     all.into_iter().map(|(_, version)| version).collect()
@@ -45,7 +45,7 @@ fn the_leader_is_last_and_moves_first() {
         sim.pass();
         if sim.count("UpdateMember") < 3 {
             assert!(
-                sim.running(&leader).is_some_and(|running| running.version.minor == 5),
+                sim.running(&leader).is_some_and(|running| running.process.version.minor == 5),
                 "the leader is last"
             );
         }
@@ -89,7 +89,7 @@ fn a_bad_image_stops_at_the_first_member_and_reverting_recovers(#[values(1, 3)] 
         sim.world.delete_pod_by_hand(&format!("{killed}-0"));
         sim.run(3);
         let running = sim.running(&killed).unwrap();
-        assert_eq!(running.version.to_string(), "3.6.16", "it comes back on the old template");
+        assert_eq!(running.process.version.to_string(), "3.6.16", "it comes back on the old template");
         assert_eq!(sim.condition("QuorumHealthy").0, "True");
     }
     assert_eq!(sim.condition("Ready").0, "False");
