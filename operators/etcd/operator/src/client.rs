@@ -3,18 +3,21 @@
 //! etcd-client balances over all its endpoints, and its member list is serializable; a linearizable read through the same
 //! single endpoint just before makes the list trustworthy.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use ballast_core::version::{self, Minor};
 use ballast_etcd_core::{
     client_url,
     observed::{AlarmKind, Answer, Listed},
 };
-use etcd_client::{AlarmAction, AlarmType, Client, ConnectOptions, Error, MemberAddOptions};
+use etcd_client::{AlarmAction, AlarmType, Channel, Client, ConnectOptions, Error, MemberAddOptions};
 use serde::Deserialize;
+use tonic::transport::Endpoint;
 
 /// Longest time for a request to one member; a pass asks twice at most and has ten seconds in all.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest time to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a request to etcd did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -57,9 +60,17 @@ impl From<Error> for EtcdError {
     }
 }
 
-/// A connection to one member.
+/// How members are reached. Nothing is kept open between requests: an operator may have thousands of members to ask.
+#[derive(Clone, Debug)]
+pub struct Dialer {
+    dial: Option<SocketAddr>,
+    http: reqwest::Client,
+}
+
+/// A connection to one member; it closes when this is dropped.
 pub struct Connection {
     client: Client,
+    dialer: Dialer,
     address: String,
 }
 
@@ -76,11 +87,48 @@ pub enum Change {
     DisarmCorrupt(u64),
 }
 
-/// Connects to the member at this address (without scheme and port).
-pub async fn connect(address: &str) -> Result<Connection, EtcdError> {
-    let options = ConnectOptions::new().with_connect_timeout(Duration::from_secs(1)).with_timeout(TIMEOUT);
-    let client = Client::connect([client_url(address)], Some(options)).await?;
-    Ok(Connection { client, address: address.to_owned() })
+impl Dialer {
+    /// Members are reached at their own addresses, or all at `dial`, where the request's authority says which one is meant.
+    pub fn new(dial: Option<SocketAddr>) -> Self {
+        // Building fails for reasons of TLS only, which is not used; the default would keep connections open.
+        let http = reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap_or_default();
+        Self { dial, http }
+    }
+
+    /// Connects to the member at this address (without scheme and port).
+    pub async fn connect(&self, address: &str) -> Result<Connection, EtcdError> {
+        let client = match self.dial {
+            None => {
+                let options =
+                    ConnectOptions::new().with_connect_timeout(CONNECT_TIMEOUT).with_timeout(TIMEOUT);
+                Client::connect([client_url(address)], Some(options)).await?
+            }
+            Some(dial) => Client::from_channel(through(dial, address)?, None).await?,
+        };
+        Ok(Connection { client, dialer: self.clone(), address: address.to_owned() })
+    }
+
+    /// Asks the member at this address over plain HTTP.
+    async fn get(&self, address: &str, path: &str) -> Result<reqwest::Response, reqwest::Error> {
+        let url = client_url(address);
+        let request = match self.dial {
+            None => self.http.get(format!("{url}{path}")),
+            Some(dial) => {
+                let host = url.rsplit("//").next().unwrap_or_default();
+                self.http.get(format!("http://{dial}{path}")).header(reqwest::header::HOST, host)
+            }
+        };
+        request.timeout(TIMEOUT).send().await?.error_for_status()
+    }
+}
+
+/// A channel that connects to `dial` and asks for the member at this address.
+fn through(dial: SocketAddr, address: &str) -> Result<Channel, EtcdError> {
+    let failed = |error: &dyn std::fmt::Display| EtcdError::Failed(error.to_string());
+    let origin = client_url(address).parse().map_err(|error| failed(&error))?;
+    let endpoint = Endpoint::from_shared(format!("http://{dial}")).map_err(|error| failed(&error))?;
+    let endpoint = endpoint.connect_timeout(CONNECT_TIMEOUT).timeout(TIMEOUT).origin(origin);
+    Ok(Channel::Tonic(endpoint.connect_lazy()))
 }
 
 /// What etcd answers on `/version`.
@@ -137,16 +185,10 @@ impl Connection {
     }
 
     /// The version on which the members have agreed.
-    pub async fn cluster_version(&self, http: &reqwest::Client) -> Result<Minor, EtcdError> {
+    pub async fn cluster_version(&self) -> Result<Minor, EtcdError> {
         let failed = |error: &dyn std::fmt::Display| EtcdError::Failed(error.to_string());
-        let url = format!("{}/version", client_url(&self.address));
-        let answer = http.get(url).timeout(TIMEOUT).send().await.map_err(|error| failed(&error))?;
-        let versions: Versions = answer
-            .error_for_status()
-            .map_err(|error| failed(&error))?
-            .json()
-            .await
-            .map_err(|error| failed(&error))?;
+        let answer = self.dialer.get(&self.address, "/version").await.map_err(|error| failed(&error))?;
+        let versions: Versions = answer.json().await.map_err(|error| failed(&error))?;
         let version = version::parse(&versions.etcdcluster).map_err(|error| failed(&error))?;
         Ok(Minor::from(&version))
     }
@@ -207,3 +249,7 @@ fn listed(member: &etcd_client::Member) -> Listed {
         learner: member.is_learner(),
     }
 }
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

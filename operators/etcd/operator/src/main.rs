@@ -5,16 +5,29 @@ mod client;
 mod observe;
 mod operator;
 
+use std::{net::SocketAddr, process::ExitCode};
+
 use ballast_etcd_core::validate::Environment;
-use ballast_runtime::cli::{self, NoArgs, OperatorSettings};
+use ballast_runtime::cli::{self, OperatorSettings};
+use client::Dialer;
 use operator::EtcdOperator;
 
-fn main() -> std::process::ExitCode {
-    cli::main(|settings: OperatorSettings, _: NoArgs| {
-        EtcdOperator::new(Environment {
+/// What only this operator needs to know.
+#[derive(clap::Args, Clone, Copy, Debug)]
+struct EtcdArgs {
+    /// Connects to this address instead of each member's own; the request's authority says which member is meant. For a proxy in
+    /// front of all members, and for tests.
+    #[arg(long, env = "BALLAST_ETCD_DIAL", value_name = "ADDRESS:PORT", hide = true)]
+    dial: Option<SocketAddr>,
+}
+
+fn main() -> ExitCode {
+    cli::main(|settings: OperatorSettings, args: EtcdArgs| {
+        let environment = Environment {
             cluster_domain: settings.cluster_domain,
             operator_image: settings.operator_image,
             operator_pull_policy: settings.operator_pull_policy,
-        })
+        };
+        EtcdOperator::new(environment, Dialer::new(args.dial))
     })
 }

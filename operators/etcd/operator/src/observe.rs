@@ -7,13 +7,13 @@ use ballast_etcd_core::{
 };
 use futures::future::join_all;
 
-use crate::client::{Connection, connect};
+use crate::client::{Connection, Dialer};
 
 /// What etcd says now.
-pub async fn ask(desired: &Desired, children: &Children, http: &reqwest::Client) -> Answers {
+pub async fn ask(desired: &Desired, children: &Children, etcd: &Dialer) -> Answers {
     let recorded = recorded_cluster_id(desired, children);
     let asked = addresses(desired, children).into_iter().map(|(member, address)| async move {
-        let mut connection = connect(&address).await.map_err(|error| error.to_string())?;
+        let mut connection = etcd.connect(&address).await.map_err(|error| error.to_string())?;
         let answer = connection.ask().await.map_err(|error| error.to_string());
         Ok::<_, String>((connection, answer?))
             .map(|(connection, answer)| (member.clone(), connection, answer))
@@ -48,7 +48,7 @@ pub async fn ask(desired: &Desired, children: &Children, http: &reqwest::Client)
             Err(_) => None,
         };
         answers.alarms = connection.alarms().await.ok();
-        answers.cluster_version = connection.cluster_version(http).await.ok();
+        answers.cluster_version = connection.cluster_version().await.ok();
     }
     answers
 }

@@ -21,19 +21,19 @@ use ballast_runtime::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{act, observe};
+use crate::{act, client::Dialer, observe};
 
 /// The etcd operator.
 #[derive(Debug)]
 pub struct EtcdOperator {
     environment: Environment,
-    http: reqwest::Client,
+    etcd: Dialer,
 }
 
 impl EtcdOperator {
-    /// An operator that was installed like this.
-    pub fn new(environment: Environment) -> Self {
-        Self { environment, http: reqwest::Client::new() }
+    /// An operator that was installed like this, and reaches members like that.
+    pub fn new(environment: Environment, etcd: Dialer) -> Self {
+        Self { environment, etcd }
     }
 }
 
@@ -50,7 +50,7 @@ impl Operator for EtcdOperator {
     }
 
     async fn observe(&self, resource: &EtcdCluster, desired: &Desired, children: Children) -> Observed {
-        let answers = observe::ask(desired, &children, &self.http).await;
+        let answers = observe::ask(desired, &children, &self.etcd).await;
         observed::observe(desired, resource.status.as_ref(), children, answers)
     }
 
@@ -71,7 +71,7 @@ impl Operator for EtcdOperator {
         observed: &Observed,
         intent: &Intent,
     ) -> Result<(), ActError> {
-        act::act(writer, desired, observed, intent).await
+        act::act(&self.etcd, writer, desired, observed, intent).await
     }
 
     fn status(&self, resource: &EtcdCluster, view: View<'_, Self>, now: Timestamp) -> Value {

@@ -15,9 +15,10 @@ use ballast_etcd_core::{
 use ballast_runtime::{operator::ActError, writer::Writer};
 
 use super::{ensure_claim, through_voters};
-use crate::client::Change;
+use crate::client::{Change, Dialer};
 
 pub(super) async fn add(
+    etcd: &Dialer,
     writer: &Writer,
     desired: &Desired,
     observed: &Observed,
@@ -29,7 +30,7 @@ pub(super) async fn add(
     let list = if member.is_some_and(|member| member.listed.is_some()) {
         observed.answers.list.clone().unwrap_or_default()
     } else {
-        through_voters(writer, observed, None, &Change::AddLearner(url.clone())).await?
+        through_voters(etcd, writer, observed, None, &Change::AddLearner(url.clone())).await?
     };
     let Some(id) = list.iter().find(|listed| listed.peer_urls.contains(&url)).map(|listed| listed.id) else {
         return Err(ActError::Waiting(format!("{name} is not in etcd's list yet")));

@@ -13,7 +13,7 @@ use ballast_etcd_core::{
 use ballast_runtime::{operator::ActError, writer::Writer};
 use serde_json::json;
 
-use crate::client::{Change, Connection, EtcdError, connect};
+use crate::client::{Change, Connection, Dialer, EtcdError};
 
 fn from_etcd(error: EtcdError) -> ActError {
     match error {
@@ -24,6 +24,7 @@ fn from_etcd(error: EtcdError) -> ActError {
 
 /// Carries out `intent`, which was confirmed by `observed`, read live just now.
 pub async fn act(
+    etcd: &Dialer,
     writer: &Writer,
     desired: &Desired,
     observed: &Observed,
@@ -40,17 +41,17 @@ pub async fn act(
         }
         Intent::RevokeTicket { ticket, .. } => Ok(writer.delete(ticket).await?),
         Intent::AddMember { ordinal, zone, .. } => {
-            join::add(writer, desired, observed, place(*ordinal, None, zone.as_ref())).await
+            join::add(etcd, writer, desired, observed, place(*ordinal, None, zone.as_ref())).await
         }
         Intent::Promote { id, .. } => {
-            through_voters(writer, observed, None, &Change::Promote(*id)).await.map(drop)
+            through_voters(etcd, writer, observed, None, &Change::Promote(*id)).await.map(drop)
         }
         Intent::MoveLeader { from, to_id, .. } => {
-            let mut etcd = member(observed, from).await?;
-            writer.guarded(etcd.move_leader(*to_id)).await?.map_err(from_etcd)
+            let mut leader = member(etcd, observed, from).await?;
+            writer.guarded(leader.move_leader(*to_id)).await?.map_err(from_etcd)
         }
         Intent::RemoveMember { member, id, .. } => {
-            through_voters(writer, observed, Some(member), &Change::Remove(*id)).await.map(drop)
+            through_voters(etcd, writer, observed, Some(member), &Change::Remove(*id)).await.map(drop)
         }
         Intent::Update { ordinal, pod, .. } => {
             update(writer, desired, observed, *ordinal, pod.as_deref()).await
@@ -60,7 +61,7 @@ pub async fn act(
         }
         Intent::CleanUp { object, .. } => Ok(writer.delete(object).await?),
         Intent::DisarmAlarm { id } => {
-            through_voters(writer, observed, None, &Change::DisarmCorrupt(*id)).await.map(drop)
+            through_voters(etcd, writer, observed, None, &Change::DisarmCorrupt(*id)).await.map(drop)
         }
         Intent::ForceDeletePod { member, pod } => {
             Ok(writer.delete_pod(&format!("{member}-0"), pod, Some(0)).await?)
@@ -79,6 +80,7 @@ fn place(ordinal: u32, claim: Option<&String>, zone: Option<&String>) -> Place {
 ///
 /// Returns the member list if the change is an addition.
 async fn through_voters(
+    etcd: &Dialer,
     writer: &Writer,
     observed: &Observed,
     except: Option<&str>,
@@ -89,8 +91,8 @@ async fn through_voters(
     serving.sort_by_key(|member| !member.leads());
     let mut refused = ActError::Waiting("no voter serves now".to_owned());
     for member in serving {
-        let mut etcd = open(member).await?;
-        match writer.guarded(etcd.change(change)).await? {
+        let mut voter = open(etcd, member).await?;
+        match writer.guarded(voter.change(change)).await? {
             Ok(done) => return Ok(done),
             Err(EtcdError::NotYet(message)) => refused = ActError::Waiting(message),
             Err(error) => return Err(from_etcd(error)),
@@ -99,15 +101,15 @@ async fn through_voters(
     Err(refused)
 }
 
-async fn member(observed: &Observed, name: &str) -> Result<Connection, ActError> {
+async fn member(etcd: &Dialer, observed: &Observed, name: &str) -> Result<Connection, ActError> {
     let chosen = observed.members.iter().find(|member| member.name == name);
-    open(chosen.ok_or_else(|| ActError::Waiting(format!("{name} is gone")))?).await
+    open(etcd, chosen.ok_or_else(|| ActError::Waiting(format!("{name} is gone")))?).await
 }
 
-async fn open(member: &Member) -> Result<Connection, ActError> {
+async fn open(etcd: &Dialer, member: &Member) -> Result<Connection, ActError> {
     let address = member.pod.as_ref().and_then(|pod| pod.ip.clone());
     let address = address.ok_or_else(|| ActError::Waiting(format!("{} has no address now", member.name)))?;
-    connect(&address).await.map_err(from_etcd)
+    etcd.connect(&address).await.map_err(from_etcd)
 }
 
 /// The claim of a place: made now, or there already. Returns its uid; a word for it with ephemeral storage.

@@ -61,7 +61,7 @@ impl Etcd {
     /// Adds a learner; returns its id and the list with it.
     pub fn member_add(&mut self, at: Endpoint, url: &str) -> Result<(u64, List), Refusal> {
         let (_, cluster) = self.reach_voter(at)?;
-        if !(url.starts_with("http://") || url.starts_with("https://")) {
+        if !is_url(url) {
             return Err(Refusal::BadUrls);
         }
         let voters = cluster.voters().count();
@@ -182,4 +182,11 @@ fn quorum(voters: usize) -> usize {
 /// Voters that have ever started, without one of them.
 fn named(cluster: &Cluster, without: Option<u64>) -> usize {
     cluster.voters().filter(|(id, entry)| Some(*id) != without && !entry.name.is_empty()).count()
+}
+
+/// As etcd wants it (`types.NewURLs`): scheme, host and port, and no path.
+fn is_url(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    let port = rest.and_then(|rest| rest.rsplit_once(':')).map(|(_, port)| port);
+    port.is_some_and(|port| port.parse::<u16>().is_ok())
 }

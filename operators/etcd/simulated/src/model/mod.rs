@@ -21,7 +21,7 @@ pub use self::{
     answers::{Alarm, AlarmKind, Status, Value},
     error::Refusal,
     membership::Endpoint,
-    start::Boot,
+    start::{Boot, version_of},
 };
 
 /// For how long etcd wants members to be connected before it changes its list (`HealthInterval`).

@@ -7,12 +7,14 @@
 //! | [`dispatch`] | from a request to the member, with its fault |
 //! | [`grpc`], [`http`] | the services that the operator uses, as etcd answers them |
 //! | [`fault`] | what goes wrong between the operator and a member |
+//! | [`testbed`] | the server as what the testbed's kubelet runs |
 
 mod connection;
 mod dispatch;
 pub mod fault;
 mod grpc;
 mod http;
+mod testbed;
 
 use std::{
     collections::BTreeMap,
@@ -28,6 +30,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
 
+pub use self::testbed::member;
 pub use self::fault::{Fault, Mix, Request, Rule};
 use crate::model::{Boot, Endpoint, Etcd, HEALTH_INTERVAL, Process, Refusal, Running};
 use fault::Faults;

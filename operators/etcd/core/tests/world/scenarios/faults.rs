@@ -87,6 +87,7 @@ fn a_foreign_member_is_reported_and_left_alone() {
     let stranger = sim.etcd.new_id();
     let entry = Entry { name: "odd".to_owned(), ..Entry::added("http://10.1.1.1:2380", true) };
     sim.etcd.clusters.get_mut(&id).unwrap().members.insert(stranger, entry);
+    sim.tick();
     sim.edit(&json!({"replicas": 5}));
     sim.run_until_blocked("ForeignMember");
     assert!(sim.cluster().unwrap().members.contains_key(&stranger));

@@ -1,0 +1,114 @@
+//! Real processes of etcd.
+
+use std::{
+    collections::BTreeMap,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use semver::Version;
+use tempfile::TempDir;
+
+use crate::world::{How, World};
+
+/// More members than any expectation needs.
+const MEMBERS: usize = 4;
+
+pub struct Real {
+    program: PathBuf,
+    version: Version,
+    folder: TempDir,
+    /// Ports for peers and for clients.
+    ports: Vec<(u16, u16)>,
+    running: BTreeMap<usize, Child>,
+}
+
+fn free_ports() -> Vec<(u16, u16)> {
+    // All are held until all are known, so that none is given twice.
+    let held: Vec<TcpListener> =
+        (0..2 * MEMBERS).map(|_| TcpListener::bind(("127.0.0.1", 0)).unwrap()).collect();
+    let ports: Vec<u16> = held.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
+    ports.chunks(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+impl Real {
+    pub fn new(program: &Path, version: Version) -> Self {
+        Self {
+            program: program.to_owned(),
+            version,
+            folder: TempDir::new().unwrap(),
+            ports: free_ports(),
+            running: BTreeMap::new(),
+        }
+    }
+
+    fn client_url(&self, member: usize) -> String {
+        format!("http://127.0.0.1:{}", self.ports[member].1)
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        for member in 0..MEMBERS {
+            self.stop(member);
+        }
+    }
+}
+
+impl World for Real {
+    fn version(&self) -> &Version {
+        &self.version
+    }
+
+    fn peer_url(&self, member: usize) -> String {
+        format!("http://127.0.0.1:{}", self.ports[member].0)
+    }
+
+    fn start(&mut self, member: usize, how: &How) -> bool {
+        let (list, state) = match how {
+            How::New => (vec![(format!("m{member}"), self.peer_url(member))], "new"),
+            How::Existing(list) => (list.clone(), "existing"),
+            // Not read when there is data.
+            How::Data => (vec![(format!("m{member}"), self.peer_url(member))], "existing"),
+        };
+        let list: Vec<String> = list.iter().map(|(name, url)| format!("{name}={url}")).collect();
+        let log = std::fs::File::create(self.folder.path().join(format!("m{member}.log"))).unwrap();
+        let child = Command::new(&self.program)
+            .args(["--name", &format!("m{member}")])
+            .args(["--listen-peer-urls", &self.peer_url(member)])
+            .args(["--initial-advertise-peer-urls", &self.peer_url(member)])
+            .args(["--listen-client-urls", &self.client_url(member)])
+            .args(["--advertise-client-urls", &self.client_url(member)])
+            .args(["--initial-cluster", &list.join(",")])
+            .args(["--initial-cluster-state", state])
+            .args(["--initial-cluster-token", "contract"])
+            .args(["--heartbeat-interval", "50", "--election-timeout", "500"])
+            .args(["--log-level", "error"])
+            .arg("--data-dir")
+            .arg(self.folder.path().join(format!("m{member}")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.running.insert(member, child);
+        true
+    }
+
+    fn stop(&mut self, member: usize) {
+        if let Some(mut child) = self.running.remove(&member) {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    fn has_ended(&mut self, member: usize) -> bool {
+        self.running.get_mut(&member).is_some_and(|child| child.try_wait().unwrap().is_some())
+    }
+
+    fn endpoint(&self, member: usize) -> (String, String) {
+        (self.client_url(member), self.client_url(member))
+    }
+}
