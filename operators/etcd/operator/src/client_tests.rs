@@ -47,16 +47,23 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
     panic!("never: {what}");
 }
 
+/// Adds a learner and starts it; returns its id.
+async fn join(server: &Server, etcd: &mut Connection, number: u8) -> u64 {
+    let list = etcd.change(&Change::AddLearner(url(number))).await.unwrap();
+    let own = process(number).name;
+    let names = list.iter().map(|listed| {
+        let name = if listed.name.is_empty() { &own } else { &listed.name };
+        (name.clone(), listed.peer_urls[0].clone())
+    });
+    server.boot(&process(number), &Boot::Existing { list: names.collect() }).unwrap();
+    list.iter().find(|listed| listed.name.is_empty()).unwrap().id
+}
+
 #[tokio::test]
 async fn the_authority_names_the_member() {
     let (server, dialer) = one().await;
     let mut first = dialer.connect("10.0.0.0").await.unwrap();
-    let list = first.change(&Change::AddLearner(url(1))).await.unwrap();
-    let names = list.iter().map(|listed| {
-        let name = if listed.name.is_empty() { "my-1" } else { &listed.name };
-        (name.to_owned(), listed.peer_urls[0].clone())
-    });
-    server.boot(&process(1), &Boot::Existing { list: names.collect() }).unwrap();
+    join(&server, &mut first, 1).await;
     let mut second = dialer.connect("10.0.0.1").await.unwrap();
     let (one, two) = (first.ask().await.unwrap(), second.ask().await.unwrap());
     assert_eq!((one.leader, two.leader), (one.id, one.id));
@@ -115,6 +122,39 @@ async fn a_member_that_is_cut_off_still_answers_for_itself() {
     assert_eq!((answer.leader, answer.linearizable), (0, false));
     server.heal();
     assert!(dialer.connect("10.0.0.0").await.unwrap().ask().await.unwrap().linearizable);
+}
+
+#[tokio::test]
+async fn a_removed_member_that_is_cut_off_answers_from_the_past() {
+    let (server, dialer) = one().await;
+    let mut first = dialer.connect("10.0.0.0").await.unwrap();
+    for number in 1..3 {
+        let id = join(&server, &mut first, number).await;
+        first.change(&Change::Promote(id)).await.unwrap();
+    }
+    let mut last = dialer.connect("10.0.0.2").await.unwrap();
+    let id = last.ask().await.unwrap().id;
+    server.edit(|etcd| etcd.partitioned.insert("ns/my-2".to_owned()));
+    first.change(&Change::Remove(id)).await.unwrap();
+    assert_eq!(first.list().await.unwrap().len(), 2);
+    let answer = last.ask().await.unwrap();
+    assert_eq!((answer.id, answer.leader, answer.linearizable), (id, 0, false));
+    assert_eq!(last.list().await.unwrap().len(), 3, "it has not been told");
+    server.heal();
+    until("it is told, and ends", || server.take_ended() == ["pod-2"]).await;
+    assert!(last.ask().await.is_err());
+}
+
+#[tokio::test]
+async fn a_learner_that_lags_is_promoted_once_it_has_caught_up() {
+    let (server, dialer) = one().await;
+    let mut first = dialer.connect("10.0.0.0").await.unwrap();
+    server.edit(|etcd| etcd.slow.insert("ns/my-1".to_owned()));
+    let id = join(&server, &mut first, 1).await;
+    let early = first.change(&Change::Promote(id)).await;
+    assert!(matches!(early, Err(EtcdError::NotYet(_))), "{early:?}");
+    server.heal();
+    first.change(&Change::Promote(id)).await.unwrap();
 }
 
 #[tokio::test]

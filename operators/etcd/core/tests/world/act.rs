@@ -58,7 +58,9 @@ impl Simulation {
             Intent::CleanUp { object, .. } => self.delete(object),
             Intent::DisarmAlarm { id } => {
                 let to = voter(observed, None)?;
-                self.request(format!("disarm {id:x}"), |sim| sim.etcd.disarm(to, *id).map(drop).map_err(from_etcd))
+                self.request(format!("disarm {id:x}"), |sim| {
+                    sim.etcd.disarm(to, *id).map(drop).map_err(from_etcd)
+                })
             }
             Intent::ForceDeletePod { member, pod } => self.delete_pod(member, pod, Some(0)),
         }

@@ -75,7 +75,7 @@ impl Etcd {
         let leader = cluster.leader.filter(|_| part).unwrap_or(0);
         let mut errors = vec![];
         if leader == 0 {
-            errors.push("etcdserver: no leader".to_owned());
+            errors.push(Refusal::NoLeader.to_string());
         }
         errors.extend(cluster.corrupt.iter().map(|id| format!("memberID:{id} alarm:CORRUPT ")));
         Ok(Status {
@@ -100,7 +100,7 @@ impl Etcd {
     pub fn list(&self, at: Endpoint, linearizable: bool) -> Result<List, Refusal> {
         let (running, cluster) = self.reach_voter(at)?;
         if linearizable {
-            self.agree(at)?;
+            self.agree(at, Refusal::TimedOut)?;
             return Ok(cluster.members.clone());
         }
         Ok(self.view(running))
@@ -110,7 +110,7 @@ impl Etcd {
     pub fn read(&self, at: Endpoint, key: &[u8], linearizable: bool) -> Result<Option<Value>, Refusal> {
         let (_, cluster) = if linearizable { self.reach_voter(at)? } else { self.reach(at)? };
         if linearizable {
-            self.agree(at)?;
+            self.agree(at, Refusal::TimedOut)?;
         }
         Ok(cluster.keys.get(key).cloned())
     }
@@ -119,12 +119,12 @@ impl Etcd {
     pub fn put(&mut self, at: Endpoint, key: &[u8], value: &[u8]) -> Result<i64, Refusal> {
         let (_, cluster) = self.reach_voter(at)?;
         let corrupt = !cluster.corrupt.is_empty();
-        self.agree(at)?;
+        self.agree(at, Refusal::DeadlineExceeded)?;
         if corrupt {
             return Err(Refusal::Corrupt);
         }
         if !self.write(at.cluster) {
-            return Err(Refusal::TimedOut);
+            return Err(Refusal::DeadlineExceeded);
         }
         let cluster = self.clusters.get_mut(&at.cluster).ok_or(Refusal::Unreachable)?;
         cluster.revision += 1;
@@ -143,7 +143,7 @@ impl Etcd {
     /// `Maintenance.HashKV` at the newest revision: the hash and the revision. Members with an alarm differ from the others.
     pub fn hash_kv(&self, at: Endpoint) -> Result<(u32, i64), Refusal> {
         let (_, cluster) = self.reach_voter(at)?;
-        let mut text = cluster.keys.iter().map(|(key, value)| format!("{key:?}={value:?}\n")).collect::<String>();
+        let mut text = format!("{:?}", cluster.keys);
         if cluster.corrupt.contains(&at.id) {
             text.push_str("corrupt");
         }
@@ -154,14 +154,14 @@ impl Etcd {
     /// Alarms that are raised: asked of the majority.
     pub fn alarms(&self, at: Endpoint) -> Result<Vec<Alarm>, Refusal> {
         let (_, cluster) = self.reach_voter(at)?;
-        self.agree(at)?;
+        self.agree(at, Refusal::DeadlineExceeded)?;
         Ok(cluster.corrupt.iter().map(|id| Alarm { id: *id, kind: AlarmKind::Corrupt }).collect())
     }
 
     /// Raises an alarm for a member.
     pub fn alarm(&mut self, at: Endpoint, id: u64) -> Result<(), Refusal> {
         self.reach_voter(at)?;
-        self.agree(at)?;
+        self.agree(at, Refusal::DeadlineExceeded)?;
         if let Some(cluster) = self.clusters.get_mut(&at.cluster) {
             cluster.corrupt.insert(id);
             cluster.log += 1;
@@ -172,7 +172,7 @@ impl Etcd {
     /// Disarms the alarm of a member; returns what was disarmed.
     pub fn disarm(&mut self, at: Endpoint, id: u64) -> Result<Vec<Alarm>, Refusal> {
         self.reach_voter(at)?;
-        self.agree(at)?;
+        self.agree(at, Refusal::DeadlineExceeded)?;
         let Some(cluster) = self.clusters.get_mut(&at.cluster) else { return Err(Refusal::Unreachable) };
         cluster.log += 1;
         let had = cluster.corrupt.remove(&id);

@@ -18,6 +18,9 @@ pub enum Refusal {
     /// There is a learner already.
     #[error("etcdserver: too many learner members in cluster")]
     TooManyLearners,
+    /// There is a member with this id already: the same URL was added in the same second.
+    #[error("etcdserver: member ID already exist")]
+    IdExists,
     /// There is a member with this URL already.
     #[error("etcdserver: Peer URLs already exists")]
     PeerUrlExists,
@@ -30,6 +33,9 @@ pub enum Refusal {
     /// Only the leader does this.
     #[error("etcdserver: not leader")]
     NotLeader,
+    /// Nobody leads: said after etcd's own limit.
+    #[error("etcdserver: no leader")]
+    NoLeader,
     /// That member cannot lead.
     #[error("etcdserver: bad leader transferee")]
     BadTransferee,
@@ -42,9 +48,12 @@ pub enum Refusal {
     /// The member has been removed and is about to end.
     #[error("etcdserver: server stopped")]
     Stopped,
-    /// No majority answered in time: said after etcd's own limit.
+    /// No majority answered a read in time: said after etcd's own limit.
     #[error("etcdserver: request timed out")]
     TimedOut,
+    /// No majority took a write in time: said after etcd's own limit.
+    #[error("context deadline exceeded")]
+    DeadlineExceeded,
     /// Nothing comes for as long as the client waits.
     #[error("no answer")]
     Never,

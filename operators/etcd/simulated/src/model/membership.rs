@@ -4,7 +4,9 @@
 //! Source: `AddMember`, `RemoveMember`, `PromoteMember` in `etcdserver/server.go`, `ValidateConfigurationChange` in
 //! `etcdserver/api/membership/cluster.go`.
 
-use super::{Cluster, Entry, Etcd, List, Refusal, Running};
+use jiff::Timestamp;
+
+use super::{Cluster, Entry, Etcd, List, Refusal, Running, start::number};
 
 /// What a request was sent to: the member of this id in this cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +37,13 @@ impl Etcd {
         Ok((running, cluster))
     }
 
-    /// Whether a majority hears of what this member proposes.
-    pub(super) fn agree(&self, at: Endpoint) -> Result<(), Refusal> {
+    /// Whether a majority hears of what this member proposes; `else_refusal` is what is said in the end when it does not.
+    pub(super) fn agree(&self, at: Endpoint, else_refusal: Refusal) -> Result<(), Refusal> {
         let (running, cluster) = self.reach(at)?;
         if cluster.removed.contains_key(&at.id) && self.takes_part(&running.process) {
             return Err(Refusal::Stopped);
         }
-        if self.takes_part(&running.process) && self.has_quorum(cluster) {
-            Ok(())
-        } else {
-            Err(Refusal::TimedOut)
-        }
+        if self.takes_part(&running.process) && self.has_quorum(cluster) { Ok(()) } else { Err(else_refusal) }
     }
 
     /// Voters to which this member has been connected for long enough, itself included.
@@ -69,14 +67,20 @@ impl Etcd {
         if voters > 1 && self.connected(at, cluster) < quorum(voters + 1) {
             return Err(Refusal::Unhealthy);
         }
-        self.agree(at)?;
+        self.agree(at, Refusal::Never)?;
+        let id = id_of(url, self.now);
+        if cluster.removed.contains_key(&id) {
+            return Err(Refusal::MemberNotFound);
+        }
+        if cluster.members.contains_key(&id) {
+            return Err(Refusal::IdExists);
+        }
         if cluster.members.values().any(|entry| entry.url == url) {
             return Err(Refusal::PeerUrlExists);
         }
         if self.strict && cluster.members.values().any(|entry| entry.learner) {
             return Err(Refusal::TooManyLearners);
         }
-        let id = self.new_id();
         let list = self.change(at, |cluster| drop(cluster.members.insert(id, Entry::added(url, true))));
         let learners = list.values().filter(|entry| entry.learner).count();
         if learners > 1 {
@@ -89,7 +93,7 @@ impl Etcd {
     pub fn member_promote(&mut self, at: Endpoint, id: u64) -> Result<List, Refusal> {
         let (_, cluster) = self.reach_voter(at)?;
         // Only the leader can tell, and a follower asks it.
-        self.agree(at)?;
+        self.agree(at, Refusal::NoLeader)?;
         let Some(entry) = cluster.members.get(&id) else { return Err(Refusal::MemberNotFound) };
         let applied = self.applied(at.cluster, id);
         let started = self.process_of(at.cluster, id).is_some() || !entry.name.is_empty();
@@ -126,7 +130,7 @@ impl Etcd {
                 return Err(Refusal::Unhealthy);
             }
         }
-        self.agree(at)?;
+        self.agree(at, Refusal::Never)?;
         let Some(entry) = entry else { return Err(Refusal::MemberNotFound) };
         if !entry.learner {
             let alive = self.alive_voters(cluster).into_iter().filter(|other| *other != id).count();
@@ -182,6 +186,11 @@ fn quorum(voters: usize) -> usize {
 /// Voters that have ever started, without one of them.
 fn named(cluster: &Cluster, without: Option<u64>) -> usize {
     cluster.voters().filter(|(id, entry)| Some(*id) != without && !entry.name.is_empty()).count()
+}
+
+/// An id is made of the URL and the second in which the member was added (`computeMemberID`).
+fn id_of(url: &str, now: Timestamp) -> u64 {
+    number(&format!("{url} {}", now.as_second()))
 }
 
 /// As etcd wants it (`types.NewURLs`): scheme, host and port, and no path.

@@ -272,8 +272,7 @@ impl Etcd {
     fn connect(&mut self, cluster: &Cluster) {
         let now = self.now;
         for pod in &cluster.pods {
-            let takes_part =
-                self.running.get(pod).is_some_and(|running| self.takes_part(&running.process));
+            let takes_part = self.running.get(pod).is_some_and(|running| self.takes_part(&running.process));
             if let Some(running) = self.running.get_mut(pod) {
                 running.active_since = takes_part.then(|| running.active_since.unwrap_or(now));
             }

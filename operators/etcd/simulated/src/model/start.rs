@@ -99,8 +99,7 @@ impl Etcd {
     }
 
     fn run(&mut self, process: &Process, cluster: u64, id: u64) {
-        let running =
-            Running { process: process.clone(), cluster, id, active_since: Some(self.now) };
+        let running = Running { process: process.clone(), cluster, id, active_since: Some(self.now) };
         self.running.insert(process.pod.clone(), running);
         if let Some(cluster) = self.clusters.get_mut(&cluster) {
             cluster.pods.insert(process.pod.clone());
@@ -241,7 +240,7 @@ fn from_ticket(ticket: &Ticket) -> Result<Boot, String> {
     }
 }
 
-fn number(text: &str) -> u64 {
+pub(super) fn number(text: &str) -> u64 {
     u64::from_str_radix(&hash::text_hash(text), 16).unwrap_or(1)
 }
 

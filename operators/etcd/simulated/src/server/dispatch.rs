@@ -63,7 +63,11 @@ async fn handle(addressee: Addressee, request: Request<Body>) -> Response<Body> 
         .headers()
         .get(header::CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
-    if grpc { grpc::answer(addressee, request).await } else { http::answer(&addressee, request.uri().path()).await }
+    if grpc {
+        grpc::answer(addressee, request).await
+    } else {
+        http::answer(&addressee, request.uri().path()).await
+    }
 }
 
 /// The pod and the member that the authority names, if a process runs there.

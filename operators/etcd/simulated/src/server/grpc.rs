@@ -1,14 +1,15 @@
 //! The services of etcd's API that the operator uses, and a put for those who keep a ledger. The rest is not implemented, and says so.
 
-use std::{convert::Infallible, future::pending, time::Duration};
+use std::{convert::Infallible, time::Duration};
 
 use etcd_client::proto as pb;
 use hyper::{Request, Response};
-use tokio::time::Instant;
+use semver::Version;
+use tokio::{sync::futures::Notified, time::Instant};
 use tonic::{Code, Status, body::Body, service::Routes};
 use tower_service::Service as _;
 
-use super::dispatch::Addressee;
+use super::{dispatch::Addressee, lock};
 use crate::model::{Alarm, AlarmKind, Endpoint, Entry, Etcd, List, Refusal, Value};
 
 type Answer<T> = Result<tonic::Response<T>, Status>;
@@ -33,17 +34,23 @@ pub(super) async fn answer(addressee: Addressee, request: Request<Body>) -> Resp
     response
 }
 
-fn code(refusal: Refusal) -> Code {
+fn code(refusal: Refusal, version: Option<Version>) -> Code {
     match refusal {
+        // Changed with 3.6.
+        Refusal::NotForLearner if version.is_some_and(|version| version.minor < 6) => Code::Unavailable,
+        Refusal::DeadlineExceeded => Code::DeadlineExceeded,
         Refusal::Unhealthy
         | Refusal::Stopped
         | Refusal::TimedOut
+        | Refusal::NoLeader
         | Refusal::Never
         | Refusal::Unreachable => Code::Unavailable,
-        Refusal::NotEnoughStarted
-        | Refusal::LearnerNotReady
+        // etcd has a code for this one, and does not use it.
+        Refusal::NotEnoughStarted => Code::Unknown,
+        Refusal::LearnerNotReady
         | Refusal::NotLearner
         | Refusal::TooManyLearners
+        | Refusal::IdExists
         | Refusal::PeerUrlExists
         | Refusal::NotLeader
         | Refusal::BadTransferee
@@ -55,6 +62,18 @@ fn code(refusal: Refusal) -> Code {
 }
 
 impl Addressee {
+    fn code(&self, refusal: Refusal) -> Code {
+        let etcd = lock(&self.shared.etcd);
+        code(refusal, etcd.running.get(&self.pod).map(|running| running.process.version.clone()))
+    }
+
+    async fn look_again(changed: Notified<'_>) {
+        tokio::select! {
+            () = changed => {}
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+
     /// Asks the model until it has an answer, or etcd would give up.
     async fn ask<T>(
         &self,
@@ -69,14 +88,14 @@ impl Addressee {
             });
             match asked.and_then(|answer| answer) {
                 Ok(answer) => return Ok(answer),
-                Err(Refusal::Never) => return pending().await,
-                Err(Refusal::TimedOut) if Instant::now() < deadline => {
-                    tokio::select! {
-                        () = changed => {}
-                        () = tokio::time::sleep_until(deadline.min(Instant::now() + LOOK)) => {}
-                    }
+                // It may still be done while the client waits.
+                Err(Refusal::Never) => Self::look_again(changed).await,
+                Err(Refusal::TimedOut | Refusal::NoLeader | Refusal::DeadlineExceeded)
+                    if Instant::now() < deadline =>
+                {
+                    Self::look_again(changed).await;
                 }
-                Err(refusal) => return Err(Status::new(code(refusal), refusal.to_string())),
+                Err(refusal) => return Err(Status::new(self.code(refusal), refusal.to_string())),
             }
         }
     }
@@ -117,7 +136,7 @@ fn pair(key: Vec<u8>, value: Value) -> pb::PbKeyValue {
     }
 }
 
-fn alarm(alarm: &Alarm) -> pb::PbAlarmMember {
+fn alarm(alarm: Alarm) -> pb::PbAlarmMember {
     let AlarmKind::Corrupt = alarm.kind;
     pb::PbAlarmMember { member_id: alarm.id, alarm: CORRUPT }
 }
@@ -135,17 +154,13 @@ impl pb::PbKvService for Addressee {
         if !request.range_end.is_empty() || request.revision != 0 {
             return Err(Status::unimplemented("the simulated etcd reads one key, at the newest revision"));
         }
-        let (header, value) =
-            self.ask(|etcd, at| etcd.read(at, &request.key, !request.serializable)).await?;
+        let (header, value) = self.ask(|etcd, at| etcd.read(at, &request.key, !request.serializable)).await?;
         let kvs: Vec<_> = value.map(|value| pair(request.key, value)).into_iter().collect();
         let count = i64::from(!kvs.is_empty());
         Ok(tonic::Response::new(pb::PbRangeResponse { header: Some(header), kvs, more: false, count }))
     }
 
-    async fn range_stream(
-        &self,
-        _: tonic::Request<pb::PbRangeRequest>,
-    ) -> Answer<Self::RangeStreamStream> {
+    async fn range_stream(&self, _: tonic::Request<pb::PbRangeRequest>) -> Answer<Self::RangeStreamStream> {
         unimplemented()
     }
 
@@ -239,13 +254,13 @@ impl pb::PbMaintenanceService for Addressee {
         let (header, alarms) = self
             .ask(|etcd, at| match request.action {
                 GET => etcd.alarms(at),
-                ACTIVATE => etcd.alarm(at, request.member_id).map(|()| {
-                    vec![Alarm { id: request.member_id, kind: AlarmKind::Corrupt }]
-                }),
+                ACTIVATE => etcd
+                    .alarm(at, request.member_id)
+                    .map(|()| vec![Alarm { id: request.member_id, kind: AlarmKind::Corrupt }]),
                 _ => etcd.disarm(at, request.member_id),
             })
             .await?;
-        let alarms = alarms.iter().map(alarm).collect();
+        let alarms = alarms.into_iter().map(alarm).collect();
         Ok(tonic::Response::new(pb::PbAlarmResponse { header: Some(header), alarms }))
     }
 

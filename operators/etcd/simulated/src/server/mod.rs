@@ -30,8 +30,8 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
 
-pub use self::testbed::member;
 pub use self::fault::{Fault, Mix, Request, Rule};
+pub use self::testbed::member;
 use crate::model::{Boot, Endpoint, Etcd, HEALTH_INTERVAL, Process, Refusal, Running};
 use fault::Faults;
 

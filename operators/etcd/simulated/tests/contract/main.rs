@@ -3,6 +3,8 @@
 //!
 //! The real ones run on the loopback address, with short elections, in a temporary folder; they are killed at the end.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+// One future for each whole life of a cluster, four in all.
+#![allow(clippy::large_futures)]
 
 mod expectations;
 mod real;

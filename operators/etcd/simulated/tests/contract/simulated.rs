@@ -16,8 +16,7 @@ pub struct Simulated {
 
 impl Simulated {
     pub async fn new(version: Version) -> Self {
-        let settings =
-            Settings { request_timeout: std::time::Duration::from_secs(1), ..Settings::default() };
+        let settings = Settings { request_timeout: std::time::Duration::from_secs(1), ..Settings::default() };
         Self { server: Server::listen(settings).await.unwrap(), version, ended: vec![] }
     }
 }

@@ -39,7 +39,7 @@ pub async fn client(world: &impl World, member: usize) -> Client {
         .unwrap()
         .origin(origin.parse().unwrap())
         .connect_timeout(Duration::from_secs(2))
-        .timeout(Duration::from_secs(20));
+        .timeout(Duration::from_secs(15));
     Client::from_channel(Channel::Tonic(endpoint.connect_lazy()), None).await.unwrap()
 }
 
@@ -67,8 +67,14 @@ pub fn refused<T>(what: &str, result: Result<T, Error>, code: Code, message: &st
     }
 }
 
+/// That a request stays without an answer for longer than etcd's own limit.
+pub async fn unanswered<T>(what: &str, request: impl Future<Output = Result<T, Error>>) {
+    let patience = Duration::from_secs(8);
+    assert!(tokio::time::timeout(patience, request).await.is_err(), "{what}: there is an answer");
+}
+
 /// How long something may take that happens by itself.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Asks again until it is so.
 pub async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Result<T, String>) -> T {
