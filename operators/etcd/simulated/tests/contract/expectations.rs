@@ -32,6 +32,9 @@ const NOBODY: u64 = 0x1234_5678;
 /// Shorter than etcd's health interval by enough for a slow machine.
 const TOO_SOON: Duration = Duration::from_secs(3);
 
+/// Longer than etcd's health interval.
+const LONG_ENOUGH: Duration = Duration::from_secs(6);
+
 /// All of them, in order: each part goes on from what the one before has left.
 pub async fn all(mut world: impl World) {
     let first = create(&mut world).await;
@@ -294,7 +297,12 @@ async fn one_of_three_down(world: &mut impl World, first: u64, third: u64) {
         Err(other) => Err(other.to_string()),
     })
     .await;
-    refused("a fourth", add(&mut etcd, &world.peer_url(3)).await, Unavailable, UNHEALTHY);
+    // And it stays so when those who run have been connected for long enough.
+    let noticed = Instant::now();
+    while noticed.elapsed() < LONG_ENOUGH {
+        refused("a fourth", add(&mut etcd, &world.peer_url(3)).await, Unavailable, UNHEALTHY);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
     refused("remove one of the two that run", etcd.member_remove(third).await, Unavailable, UNHEALTHY);
     serves(world, 1).await;
     assert_eq!(get(world, 1, "/readyz").await.0, 200);
