@@ -22,7 +22,7 @@ LAB := $(CARGO_TARGET_DIR)/debug/lab
 E2E := cargo run --locked --package ballast-e2e --
 CLUSTER_ARGUMENT = $(if $(CLUSTER),--cluster $(abspath $(CLUSTER)))
 
-.PHONY: help prerequisites lab testbed demo up down check test test-full e2e chaos bench ci images generate
+.PHONY: help prerequisites lab testbed demo up down check test test-full e2e chaos bench ci images sbom generate
 
 help: ## This list
 	@printf 'make TARGET [CLUSTER=<kubeconfig>] [ARGS=…]\n\n'
@@ -71,6 +71,9 @@ ci: prerequisites ## What a change must pass: check, test, and the scenarios of 
 
 images: lab ## The operator's image, as an archive for `docker load` or `ctr images import`, without Docker
 	@scripts/images.sh
+
+sbom: prerequisites ## A list of everything that the operator is built of, as CycloneDX; ARGS=FOLDER
+	@scripts/sbom.sh $(ARGS)
 
 generate: prerequisites ## Writes the generated files: resource types, manifests
 	@scripts/generate.sh

@@ -53,6 +53,32 @@ charts() {
       helm lint --strict --quiet "$chart" --values "$values"
       helm template check "$chart" --values "$values" >/dev/null
     done
+    # What is made of typical values is committed, so that a change of it is seen.
+    for values in "$chart"tests/*.yaml; do
+      helm lint --strict --quiet "$chart" --values "$values"
+      diff --unified "${values%.yaml}.golden" <(golden "$chart" "$values") || {
+        echo "${values%.yaml}.golden is not what the chart makes of it: look at the difference, then run make generate" >&2
+        return 1
+      }
+    done
+  done
+}
+
+# The kustomize base is what the one-file manifest is, and can be built upon.
+kustomize() {
+  local base made status
+  for base in deploy/kustomize/*/; do
+    status=0
+    made="$(kubectl kustomize "$base")" || status=$?
+    if [ "$status" -eq 127 ]; then
+      echo "no kubectl on this machine: only in CI, or once make up has built it"
+      return 0
+    fi
+    [ "$status" -eq 0 ] || return "$status"
+    if [ "$(grep -c '^kind:' <<<"$made")" -ne "$(grep -c '^kind:' "deploy/$(basename "$base").yaml")" ]; then
+      echo "$base makes other objects than deploy/$(basename "$base").yaml" >&2
+      return 1
+    fi
   done
 }
 
@@ -126,6 +152,16 @@ runbooks() {
       esac
     done
   done
+  # Every alert has its section, and every section its alert.
+  for word in $(
+    diff <(cat charts/*/files/alerts.yaml | sed -n 's/^ *- alert: //p' | sort) \
+      <(sed -n 's/^## //p' docs/runbooks/alerts.md | sort) | sed -n 's/^\([<>]\) /\1/p'
+  ); do
+    case "$word" in
+      '<'*) missing+=("alerts.md: ${word#<}") ;;
+      '>'*) missing+=("alerts.md has ${word#>}, which is no alert") ;;
+    esac
+  done
   if [ "${#missing[@]}" -gt 0 ]; then
     printf 'not in docs/runbooks: %s\n' "${missing[@]}" >&2
     return 1
@@ -140,7 +176,7 @@ paths() {
   fi
 }
 
-all=(format sizes links runbooks paths dependencies licences purity lints charts generated samples)
+all=(format sizes links runbooks paths dependencies licences purity lints charts generated kustomize samples)
 [ "$#" -gt 0 ] || set -- "${all[@]}"
 for check in "$@"; do
   step "check $check" "$check"

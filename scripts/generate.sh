@@ -44,6 +44,14 @@ manifests() {
       sed -e '/^ *helm\.sh\/chart:/d' -e '/^ *app\.kubernetes\.io\/managed-by: Helm$/d' -e '/^# Source: /d' |
       cat -s
   } >"$out/deploy/$name.yaml"
+  mkdir -p "$out/deploy/kustomize/$name"
+  # A copy: kustomize reads nothing outside of its own folder.
+  cp "$out/deploy/$name.yaml" "$out/deploy/kustomize/$name/operator.yaml"
+
+  mkdir -p "$out/charts/$name/tests"
+  for values in "$chart"/tests/*.yaml; do
+    golden "$chart" "$values" >"$out/charts/$name/tests/$(basename "$values" .yaml).golden"
+  done
 }
 
 for operator in "${operators[@]}"; do

@@ -50,3 +50,29 @@ helm() {
   # Without what the caller may have configured for another Helm.
   env -u KUBECONFIG HELM_NO_PLUGINS=1 "$BALLAST_HELM" "$@"
 }
+
+# cargo_tool NAME VERSION: the path of a command of Cargo, built when it is first used.
+cargo_tool() {
+  local root="$BALLAST_CACHE/tools/$1-$2"
+  [ -x "$root/bin/$1" ] || CARGO_TARGET_DIR="$BALLAST_CACHE/target-tools" cargo install --quiet --locked --root "$root" "$1@$2" >&2
+  printf '%s\n' "$root/bin/$1"
+}
+
+# kubectl of the pinned Kubernetes, which takes minutes to build: only where it is needed anyway, or there already.
+kubectl() {
+  local program=""
+  [ -z "${CI:-}" ] || lab tools kubernetes >&2
+  program="$(ls -t "$BALLAST_CACHE"/tools/kubernetes-*/kubectl 2>/dev/null | head -n 1)"
+  [ -n "$program" ] || program="$(type -P kubectl)" || return 127
+  env -u KUBECONFIG "$program" "$@"
+}
+
+# golden CHART VALUES: everything that the chart makes of these values, without the resource type, which is generated.
+golden() {
+  helm template operator "$1" --namespace ballast-system --values "$2" | awk '
+    function flush() { if (text != "" && !definition) printf "%s", text; text = ""; definition = 0 }
+    /^---$/ { flush() }
+    /^kind: CustomResourceDefinition$/ { definition = 1 }
+    { text = text $0 "\n" }
+    END { flush() }'
+}

@@ -14,16 +14,18 @@ FROM ${RUST} AS build
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends protobuf-compiler libprotobuf-dev \
  && rm -rf /var/lib/apt/lists/*
+# Writes the list of crates into the binaries, where scanners of images look for it.
+RUN cargo install --locked cargo-auditable@0.7.7
 WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
-    cargo build --release --locked --package etcd-operator --bin etcd-operator \
+    cargo auditable build --release --locked --package etcd-operator --bin etcd-operator \
  && install -D target/release/etcd-operator /out/etcd-operator
 # The guard is copied into every application pod, whose image may have another C library or none: it is linked statically.
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
     host="$(rustc --print host-tuple)" \
  && RUSTFLAGS="-C target-feature=+crt-static" \
-    cargo build --release --locked --target "$host" --package ballast-guard --bin ballast-guard \
+    cargo auditable build --release --locked --target "$host" --package ballast-guard --bin ballast-guard \
  && install -D "target/$host/release/ballast-guard" /out/ballast-guard
 
 FROM ${BASE}

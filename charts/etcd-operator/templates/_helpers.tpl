@@ -98,6 +98,9 @@ seccompProfile:
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, watch, create, patch, delete]
 # The Secret that tells applications how to connect; no list, no watch.
 - apiGroups: [""]
   resources: [secrets]

@@ -3,6 +3,11 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use crate::message::shortened;
+
+/// Longest message, in characters; the API of Kubernetes allows 32768 bytes.
+const LONGEST_MESSAGE: usize = 4096;
+
 /// Status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -57,7 +62,7 @@ pub fn set(
         type_: type_.to_owned(),
         status: status.as_str().to_owned(),
         reason: reason.to_owned(),
-        message: message.into(),
+        message: shortened(&message.into(), LONGEST_MESSAGE),
         observed_generation: generation,
         last_transition_time: now,
     };

@@ -31,6 +31,9 @@ const ZERO_IS_ABSENT: [&str; 6] = [
     "timeoutSeconds",
 ];
 
+/// Fields that Kubernetes takes as one value: what the live object has besides, or lacks, changes what they mean.
+const WHOLE: [&str; 2] = ["ingress", "podSelector"];
+
 /// Maps of text: their keys are no fields, and an empty text in them is one.
 const MAPS: [&str; 7] =
     ["annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "stringData"];
@@ -88,6 +91,9 @@ impl Walk {
     }
 
     fn value(&self, sent: &Value, live: Option<&Value>) -> Option<String> {
+        if WHOLE.contains(&self.field.as_str()) {
+            return (live != Some(sent)).then(|| self.path.clone());
+        }
         match sent {
             Value::Null => None,
             Value::Object(sent) => {

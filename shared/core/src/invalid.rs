@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::message::{printable, shortened};
+
 /// One thing that is wrong with a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
@@ -14,7 +16,7 @@ pub struct Invalid {
 impl Invalid {
     /// Something wrong in `field`.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: field.into(), message: message.into() }
+        Self { field: printable(&field.into(), LONGEST), message: printable(&message.into(), LONGEST) }
     }
 }
 
@@ -24,7 +26,27 @@ impl fmt::Display for Invalid {
     }
 }
 
+/// Longest part of a text that is repeated to people, in characters.
+const LONGEST: usize = 512;
+
+/// Longest message about all fields, in characters.
+const LONGEST_SUMMARY: usize = 3000;
+
 /// All of them in one sentence, for a condition's message.
 pub fn summary(invalid: &[Invalid]) -> String {
-    invalid.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    shortened(&invalid.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "), LONGEST_SUMMARY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_repeated_has_no_control_characters_and_an_end() {
+        let error =
+            Invalid::new("spec.x[a\u{1b}[31m]", format!("\"a\nb\u{2028}\u{202e}\" {}", "x".repeat(10_000)));
+        assert_eq!(error.field, "spec.x[a\\u{1b}[31m]");
+        assert!(error.message.starts_with("\"a\\u{a}b\\u{2028}\\u{202e}\" xx"), "{error}");
+        assert!(error.message.ends_with("x…") && error.message.len() < 700, "{}", error.message.len());
+    }
 }

@@ -80,3 +80,70 @@ impl ClusterLabels {
 pub fn selector_text(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
+
+/// Whether Kubernetes takes this text as the value of a label; the error says why not.
+pub fn check_value(text: &str) -> Result<(), String> {
+    if text.is_empty() || part(text) {
+        return Ok(());
+    }
+    Err(format!(
+        "{text:?} is no value of a label: at most 63 letters, digits, \"-\", \"_\" and \".\", with a letter or digit at both ends"
+    ))
+}
+
+/// Whether Kubernetes takes this text as the key of a label or an annotation; the error says why not.
+pub fn check_key(text: &str) -> Result<(), String> {
+    let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
+    if part(name) && prefix.is_none_or(crate::name::is_subdomain) {
+        return Ok(());
+    }
+    Err(format!(
+        "{text:?} is no key of a label: a name of at most 63 letters, digits, \"-\", \"_\" and \".\", after a domain and \"/\" if there is one"
+    ))
+}
+
+/// 1 to 63 characters of a key's name or of a value.
+fn part(text: &str) -> bool {
+    let end = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    text.len() <= 63
+        && end(text.bytes().next())
+        && end(text.bytes().next_back())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("", true)]
+    #[case("europe-west1-b", true)]
+    #[case("A_1.x", true)]
+    #[case("-a", false)]
+    #[case("a-", false)]
+    #[case("a b", false)]
+    #[case("a\n", false)]
+    #[case("ä", false)]
+    #[case(&"a".repeat(63), true)]
+    #[case(&"a".repeat(64), false)]
+    fn values(#[case] text: &str, #[case] good: bool) {
+        assert_eq!(check_value(text).is_ok(), good, "{text:?}");
+    }
+
+    #[rstest]
+    #[case("app", true)]
+    #[case("app.kubernetes.io/name", true)]
+    #[case("", false)]
+    #[case("/name", false)]
+    #[case("a/b/c", false)]
+    #[case("App.io/name", false)]
+    #[case("a..b/name", false)]
+    #[case("a.io/", false)]
+    #[case("a\u{2028}b", false)]
+    fn keys(#[case] text: &str, #[case] good: bool) {
+        assert_eq!(check_key(text).is_ok(), good, "{text:?}");
+    }
+}

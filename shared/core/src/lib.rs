@@ -18,6 +18,7 @@
 //! | [`condition`] | metav1 conditions |
 //! | [`plan`] | what an operator decides: applies, one intent, what holds it back |
 //! | [`invalid`] | errors in a resource, by field |
+//! | [`message`] | texts for people: printable and not too long |
 //! | [`bootstrap`] | the record that a cluster was bootstrapped, once |
 
 pub mod bootstrap;
@@ -29,6 +30,7 @@ pub mod duration;
 pub mod hash;
 pub mod invalid;
 pub mod label;
+pub mod message;
 pub mod name;
 pub mod object;
 pub mod plan;

@@ -88,6 +88,11 @@ pub fn fits(text: &str, max: usize) -> Result<(), NameError> {
     Ok(())
 }
 
+/// Whether the text is an RFC 1123 subdomain: labels joined by dots, at most 253 characters. Names of most objects are.
+pub fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(|label| DnsLabel::new(label).is_ok())
+}
+
 fn allowed(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
 }
@@ -116,6 +121,17 @@ mod tests {
             (Err(found), Some(error)) => assert!(found.to_string().contains(error), "{found}"),
             (result, _) => panic!("{text}: {result:?}"),
         }
+    }
+
+    #[rstest]
+    #[case("fast", true)]
+    #[case("fast.example.com", true)]
+    #[case("", false)]
+    #[case("a..b", false)]
+    #[case("a/b", false)]
+    #[case("fast\n", false)]
+    fn subdomains(#[case] text: &str, #[case] good: bool) {
+        assert_eq!(is_subdomain(text), good);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use k8s_openapi::{
     api::{
         apps::v1::StatefulSet,
         core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service},
+        networking::v1::NetworkPolicy,
         policy::v1::PodDisruptionBudget,
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -58,7 +59,7 @@ macro_rules! objects {
     };
 }
 
-objects!(Service, ConfigMap, Secret, PodDisruptionBudget, PersistentVolumeClaim, StatefulSet);
+objects!(Service, ConfigMap, Secret, NetworkPolicy, PodDisruptionBudget, PersistentVolumeClaim, StatefulSet);
 
 impl Object {
     /// Its name; empty only if a builder forgot it.
@@ -101,6 +102,8 @@ pub struct Children {
     pub services: Vec<Service>,
     /// PodDisruptionBudgets.
     pub disruption_budgets: Vec<PodDisruptionBudget>,
+    /// NetworkPolicies.
+    pub network_policies: Vec<NetworkPolicy>,
 }
 
 /// Finds an object by name.
@@ -126,6 +129,7 @@ impl Children {
             Kind::ConfigMap => json(&self.config_maps, name),
             Kind::Service => json(&self.services, name),
             Kind::PodDisruptionBudget => json(&self.disruption_budgets, name),
+            Kind::NetworkPolicy => json(&self.network_policies, name),
             Kind::Secret => None,
         }
     }

@@ -6,7 +6,13 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::object::{Object, ObjectRef};
+use crate::{
+    message::printable,
+    object::{Object, ObjectRef},
+};
+
+/// Longest message in `.status.plan`, in characters.
+const LONGEST_MESSAGE: usize = 1024;
 
 /// The outcome of planning: everything a pass will do, and why it does not do more.
 ///
@@ -175,7 +181,7 @@ impl PlanStatus {
                 .map(|blocked| BlockedStatus {
                     predicate: blocked.predicate.to_owned(),
                     reason: blocked.reason.to_owned(),
-                    message: blocked.message.clone(),
+                    message: printable(&blocked.message, LONGEST_MESSAGE),
                     since: previous
                         .and_then(|previous| {
                             previous.blocked.iter().find(|old| {

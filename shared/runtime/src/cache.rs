@@ -1,4 +1,4 @@
-//! The caches of one operator: its resources, and the six kinds of objects that belong to them.
+//! The caches of one operator: its resources, and the seven kinds of objects that belong to them.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use ballast_core::{
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
     core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service},
+    networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
 };
 use kube::{ResourceExt, core::DeserializeGuard};
@@ -33,6 +34,8 @@ pub struct Caches<R> {
     pub services: Arc<Store<Service>>,
     /// PodDisruptionBudgets.
     pub disruption_budgets: Arc<Store<PodDisruptionBudget>>,
+    /// NetworkPolicies.
+    pub network_policies: Arc<Store<NetworkPolicy>>,
 }
 
 impl<R: kube::Resource<DynamicType = ()>> Default for Caches<R> {
@@ -45,6 +48,7 @@ impl<R: kube::Resource<DynamicType = ()>> Default for Caches<R> {
             config_maps: Arc::new(Store::new(by_instance)),
             services: Arc::new(Store::new(by_instance)),
             disruption_budgets: Arc::new(Store::new(by_instance)),
+            network_policies: Arc::new(Store::new(by_instance)),
         }
     }
 }
@@ -59,6 +63,7 @@ impl<R: kube::Resource<DynamicType = ()>> Caches<R> {
             config_maps: owned(&self.config_maps, key),
             services: owned(&self.services, key),
             disruption_budgets: owned(&self.disruption_budgets, key),
+            network_policies: owned(&self.network_policies, key),
         }
     }
 
@@ -70,6 +75,7 @@ impl<R: kube::Resource<DynamicType = ()>> Caches<R> {
             Kind::ConfigMap => json(&self.config_maps, key, name),
             Kind::Service => json(&self.services, key, name),
             Kind::PodDisruptionBudget => json(&self.disruption_budgets, key, name),
+            Kind::NetworkPolicy => json(&self.network_policies, key, name),
             Kind::Secret => None,
         }
     }

@@ -26,6 +26,8 @@ pub struct OperatorSettings {
     pub operator_image: String,
     /// `imagePullPolicy` of those init containers, if not Kubernetes' default.
     pub operator_pull_policy: Option<String>,
+    /// The namespace that this operator runs in, if it is known: members have to let it in.
+    pub operator_namespace: Option<String>,
 }
 
 /// For operators without arguments of their own.
@@ -89,6 +91,9 @@ struct SettingsArgs {
     /// imagePullPolicy of those init containers.
     #[arg(long, env = "BALLAST_OPERATOR_IMAGE_PULL_POLICY", value_parser = ["Always", "IfNotPresent", "Never"])]
     operator_image_pull_policy: Option<String>,
+    /// Namespace that the operator runs in. Default: that of its service account.
+    #[arg(long, env = "BALLAST_OPERATOR_NAMESPACE")]
+    operator_namespace: Option<String>,
 }
 
 /// What kube's own crates log about failed requests, the watches and passes say better.
@@ -193,6 +198,7 @@ fn start<A: Args, O: Operator>(
             cluster_domain: settings.cluster_domain,
             operator_image,
             operator_pull_policy: settings.operator_image_pull_policy,
+            operator_namespace: settings.operator_namespace.or_else(own_namespace),
         },
         more,
     );
@@ -224,8 +230,17 @@ impl SettingsArgs {
             cluster_domain: self.cluster_domain,
             operator_image: self.operator_image.unwrap_or_else(|| format!("{application}-operator")),
             operator_pull_policy: self.operator_image_pull_policy,
+            operator_namespace: self.operator_namespace,
         }
     }
+}
+
+/// Where Kubernetes tells a pod its namespace; absent outside of one.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+fn own_namespace() -> Option<String> {
+    let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
+    Some(text.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
 fn namespaces(text: &str) -> Vec<String> {

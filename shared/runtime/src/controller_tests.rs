@@ -19,7 +19,8 @@ impl Bench {
         for name in names {
             let thing = json!({
                 "apiVersion": "test.ballast.dev/v1alpha1", "kind": "Thing",
-                "metadata": { "name": name, "generation": 1 }, "spec": { "size": "1Gi" },
+                "metadata": { "name": name, "generation": 1 },
+                "spec": { "size": if *name == "unreadable" { json!([]) } else { "1Gi".into() } },
             });
             api.put(&format!("/apis/test.ballast.dev/v1alpha1/namespaces/n/things/{name}"), thing);
         }
@@ -68,6 +69,18 @@ async fn a_pass_that_panics_is_counted_and_stops_no_other() {
     let counted = r#"controller_runtime_reconcile_errors_total{controller="thing"} 2"#;
     bench.until(|bench| bench.applied("z") && bench.metrics.encode().unwrap().contains(counted)).await;
     assert!(!bench.applied("panic"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_cannot_be_read_stops_no_other() {
+    let bench = Bench::start(ThingOperator::default(), &["a", "unreadable", "z"]);
+    let told = r#"ballast_unparsable{application="thing",namespace="n",name="unreadable"} 1"#;
+    bench
+        .until(|bench| {
+            bench.applied("a") && bench.applied("z") && bench.metrics.encode().unwrap().contains(told)
+        })
+        .await;
+    assert!(!bench.applied("unreadable"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use ballast_core::object::Kind;
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
     core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service},
+    networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
 };
 use kube::{
@@ -17,6 +18,7 @@ pub(crate) fn api_resource(kind: Kind) -> ApiResource {
         Kind::Service => ApiResource::erase::<Service>(&()),
         Kind::ConfigMap => ApiResource::erase::<ConfigMap>(&()),
         Kind::Secret => ApiResource::erase::<Secret>(&()),
+        Kind::NetworkPolicy => ApiResource::erase::<NetworkPolicy>(&()),
         Kind::PodDisruptionBudget => ApiResource::erase::<PodDisruptionBudget>(&()),
         Kind::PersistentVolumeClaim => ApiResource::erase::<PersistentVolumeClaim>(&()),
         Kind::StatefulSet => ApiResource::erase::<StatefulSet>(&()),

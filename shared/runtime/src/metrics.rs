@@ -15,6 +15,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use serde_json::Value;
+
 use crate::operator::ResourceKey;
 
 mod by_resource;
@@ -209,6 +211,21 @@ impl Metrics {
         self.resources().entry(key.clone()).or_default().gauges = gauges;
     }
 
+    /// The conditions of one resource: 1 for `True`, 0 for `False`, -1 for `Unknown`.
+    pub fn set_conditions(&self, key: &ResourceKey, status: &Value) {
+        let conditions = status.get("conditions").and_then(Value::as_array);
+        let conditions = conditions.into_iter().flatten().filter_map(|condition| {
+            let text = |field: &str| condition.get(field).and_then(Value::as_str);
+            let value = match text("status")? {
+                "True" => 1.0,
+                "False" => 0.0,
+                _ => -1.0,
+            };
+            Some((text("type")?.to_owned(), value))
+        });
+        self.resources().entry(key.clone()).or_default().conditions = conditions.collect();
+    }
+
     /// Whether one resource cannot be read by this version of the operator.
     pub fn set_unparsable(&self, key: &ResourceKey, unparsable: bool) {
         self.resources().entry(key.clone()).or_default().unparsable = unparsable;
@@ -234,6 +251,8 @@ impl Drop for Running {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn key(name: &str) -> ResourceKey {
@@ -269,12 +288,21 @@ mod tests {
         for name in ["a", "b"] {
             metrics.set_blocked(&key(name), ["quorum"].into_iter());
             metrics.set_gauges(&key(name), vec![("members_ready", 3.0)]);
+            metrics.set_conditions(&key(name), &json!({"conditions": [
+                {"type": "Ready", "status": "False"}, {"type": "Valid", "status": "True"}, {"type": "Quorum", "status": "Unknown"},
+            ]}));
         }
         let text = metrics.encode().unwrap();
         let blocked =
             r#"ballast_plan_blocked{application="etcd",namespace="n",name="a",predicate="quorum"} 1"#;
         assert!(text.contains(blocked), "{text}");
         assert!(text.contains(r#"etcd_cluster_members_ready{namespace="n",name="a"} 3"#), "{text}");
+        for (condition, value) in [("Ready", "0"), ("Valid", "1"), ("Quorum", "-1")] {
+            let line = format!(
+                r#"ballast_resource_condition{{application="etcd",namespace="n",name="a",condition="{condition}"}} {value}"#
+            );
+            assert!(text.contains(&line), "{line}\n{text}");
+        }
         metrics.forget(&key("a"));
         metrics.set_blocked(&key("b"), std::iter::empty());
         let text = metrics.encode().unwrap();

@@ -35,7 +35,8 @@ pub async fn live_children(
     let selector =
         format!("{}={},{}={}", label::MANAGED_BY, label::manager(application), label::INSTANCE, key.name);
     let params = ListParams::default().labels(&selector);
-    let (stateful_sets, pods, claims, config_maps, services, disruption_budgets) = futures::try_join!(
+    let (stateful_sets, pods, claims, config_maps, services, disruption_budgets, network_policies) = futures::try_join!(
+        list(client, key, &params),
         list(client, key, &params),
         list(client, key, &params),
         list(client, key, &params),
@@ -43,7 +44,7 @@ pub async fn live_children(
         list(client, key, &params),
         list(client, key, &params),
     )?;
-    Ok(Children { stateful_sets, pods, claims, config_maps, services, disruption_budgets })
+    Ok(Children { stateful_sets, pods, claims, config_maps, services, disruption_budgets, network_policies })
 }
 
 /// The resource itself, now.

@@ -76,6 +76,7 @@ impl<O: Operator> Pipeline<O> {
             };
             self.operator.status(resource, view, Timestamp::now())
         };
+        self.metrics.set_conditions(key, &status);
         let written = status::write(&self.writer(key), &self.memories, memory, key, resource, &status).await;
         let ended = match failure {
             Some((class, failure)) => self.after_failure(memory, class, failure, &reference),

@@ -84,7 +84,8 @@ where
             watches.spawn(self.feed(&caches.claims, &owned, number, scope.clone(), always));
             watches.spawn(self.feed(&caches.config_maps, &owned, number, scope.clone(), always));
             watches.spawn(self.feed(&caches.services, &owned, number, scope.clone(), always));
-            watches.spawn(self.feed(&caches.disruption_budgets, &owned, number, scope, always));
+            watches.spawn(self.feed(&caches.disruption_budgets, &owned, number, scope.clone(), always));
+            watches.spawn(self.feed(&caches.network_policies, &owned, number, scope, always));
         }
         if let Some(Err(error)) = watches.join_next().await {
             warn!(%error, "a watch ended");
@@ -167,6 +168,7 @@ pub(crate) fn synced<R: kube::Resource<DynamicType = ()>>(
             && caches.config_maps.synced(watch)
             && caches.services.synced(watch)
             && caches.disruption_budgets.synced(watch)
+            && caches.network_policies.synced(watch)
     })
 }
 

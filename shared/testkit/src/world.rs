@@ -46,6 +46,7 @@ impl Stored {
             Kind::Service => Object::Service(typed(&self.live)),
             Kind::ConfigMap => Object::ConfigMap(typed(&self.live)),
             Kind::Secret => Object::Secret(typed(&self.live)),
+            Kind::NetworkPolicy => Object::NetworkPolicy(typed(&self.live)),
             Kind::PodDisruptionBudget => Object::PodDisruptionBudget(typed(&self.live)),
             Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(typed(&self.live)),
             Kind::StatefulSet => Object::StatefulSet(typed(&self.live)),
@@ -190,6 +191,7 @@ impl World {
                 Object::PersistentVolumeClaim(claim) => children.claims.push(*claim),
                 Object::ConfigMap(map) => children.config_maps.push(*map),
                 Object::Service(service) => children.services.push(*service),
+                Object::NetworkPolicy(policy) => children.network_policies.push(*policy),
                 Object::PodDisruptionBudget(budget) => children.disruption_budgets.push(*budget),
                 Object::Secret(_) => {}
             }

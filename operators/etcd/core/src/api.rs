@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use ballast_core::plan::PlanStatus;
-use k8s_openapi::{api::core::v1::ResourceRequirements, apimachinery::pkg::apis::meta::v1::Condition};
+use k8s_openapi::{
+    api::{core::v1::ResourceRequirements, networking::v1::NetworkPolicyPeer},
+    apimachinery::pkg::apis::meta::v1::Condition,
+};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +88,10 @@ pub struct EtcdClusterSpec {
     /// The PodDisruptionBudget.
     #[serde(default)]
     pub disruption_budget: DisruptionBudget,
+
+    /// The NetworkPolicy.
+    #[serde(default)]
+    pub network_policy: NetworkPolicySettings,
 
     /// The operator changes nothing while this is true; it still reports.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -250,12 +257,67 @@ impl Default for DisruptionBudget {
     }
 }
 
+/// The NetworkPolicy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkPolicySettings {
+    /// Whether there is one. It lets only the cluster's own members reach the peer port. Ports of sidecars stay open. Default: true.
+    #[serde(default = "enabled")]
+    pub enabled: bool,
+
+    /// Who may reach the client port, which serves metrics too; members and the operator always may. Empty (default): everyone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "peers_schema")]
+    pub clients_from: Vec<NetworkPolicyPeer>,
+}
+
+impl Default for NetworkPolicySettings {
+    fn default() -> Self {
+        Self { enabled: true, clients_from: vec![] }
+    }
+}
+
 fn enabled() -> bool {
     true
 }
 
 fn template_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
+fn peers_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let texts = serde_json::json!({"type": "array", "maxItems": 64, "items": {"type": "string"}});
+    let selector = |whose: &str| {
+        serde_json::json!({
+            "type": "object",
+            "description": format!("Labels of the {whose}; {{}} selects all."),
+            "properties": {
+                "matchLabels": {"type": "object", "maxProperties": 64, "additionalProperties": {"type": "string"}},
+                "matchExpressions": {"type": "array", "maxItems": 64, "items": {
+                    "type": "object",
+                    "required": ["key", "operator"],
+                    "properties": {"key": {"type": "string"}, "operator": {"type": "string"}, "values": texts}
+                }}
+            }
+        })
+    };
+    schemars::json_schema!({
+        "type": "array",
+        "maxItems": 64,
+        "items": {
+            "type": "object",
+            "properties": {
+                "podSelector": selector("pods, in the namespaces of namespaceSelector, else in the cluster's own"),
+                "namespaceSelector": selector("namespaces"),
+                "ipBlock": {
+                    "type": "object",
+                    "description": "A network, for what is no pod.",
+                    "required": ["cidr"],
+                    "properties": {"cidr": {"type": "string"}, "except": texts}
+                }
+            }
+        }
+    })
 }
 
 fn resources_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

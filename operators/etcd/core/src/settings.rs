@@ -6,6 +6,9 @@
 use ballast_core::{duration, version::Minor};
 use serde_json::{Number, Value};
 
+/// How the variables begin that the pod's first init container replaces in the configuration file.
+const PLACEHOLDER: &str = "${BALLAST_";
+
 /// Type of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -14,8 +17,8 @@ enum Kind {
     Text,
     /// Written as nanoseconds.
     Duration,
-    /// Comma-separated in the resource.
-    List,
+    /// Where etcd writes its log: comma-separated in the resource. Only its streams: a file would fill or overwrite a volume.
+    Outputs,
 }
 
 /// A key that users may set.
@@ -30,7 +33,7 @@ const fn key(name: &'static str, kind: Kind, minors: (u64, u64)) -> Key {
     Key { name, kind, minors }
 }
 
-use Kind::{Bool, Duration, List, Text, Unsigned};
+use Kind::{Bool, Duration, Outputs, Text, Unsigned};
 
 const ALL: (u64, u64) = (5, 6);
 const OLD: (u64, u64) = (5, 5);
@@ -70,7 +73,7 @@ const ALLOWED: &[Key] = &[
     key("host-whitelist", Text, ALL),
     key("initial-election-tick-advance", Bool, ALL),
     key("log-format", Text, NEW),
-    key("log-outputs", List, ALL),
+    key("log-outputs", Outputs, ALL),
     key("max-concurrent-streams", Unsigned, ALL),
     key("max-request-bytes", Unsigned, ALL),
     key("max-snapshots", Unsigned, ALL),
@@ -142,6 +145,11 @@ pub fn parse(name: &str, value: &str, minor: Minor) -> Result<Value, String> {
     if value.chars().any(char::is_control) {
         return Err("the value has a control character (a line break?)".to_owned());
     }
+    if value.contains(PLACEHOLDER) {
+        return Err(format!(
+            "{PLACEHOLDER} begins a variable that the operator fills in itself: write something else"
+        ));
+    }
     typed(key.kind, value)
 }
 
@@ -161,8 +169,12 @@ fn typed(kind: Kind, value: &str) -> Result<Value, String> {
                 u64::try_from(parsed.as_nanos()).map_err(|_| format!("{value:?} is too long"))?;
             Ok(Value::Number(Number::from(nanoseconds)))
         }
-        Kind::List => {
-            Ok(Value::Array(value.split(',').map(|part| Value::String(part.trim().to_owned())).collect()))
+        Kind::Outputs => {
+            let outputs: Vec<&str> = value.split(',').map(str::trim).collect();
+            match outputs.iter().find(|output| !["default", "stderr", "stdout"].contains(output)) {
+                Some(other) => Err(format!("{other:?} is none of default, stderr and stdout")),
+                None => Ok(outputs.into()),
+            }
         }
     }
 }
@@ -182,7 +194,7 @@ mod tests {
     #[case("max-txn-ops", "256", V35, json!(256))]
     #[case("pre-vote", "false", V36, json!(false))]
     #[case("corrupt-check-time", "5m", V36, json!(300_000_000_000_u64))]
-    #[case("log-outputs", "stderr, /tmp/x", V36, json!(["stderr", "/tmp/x"]))]
+    #[case("log-outputs", "stderr, stdout", V36, json!(["stderr", "stdout"]))]
     #[case("cors", "*", V36, json!("*"))]
     fn accepts(#[case] name: &str, #[case] value: &str, #[case] minor: Minor, #[case] expected: Value) {
         assert_eq!(parse(name, value, minor).unwrap(), expected);
@@ -197,6 +209,9 @@ mod tests {
     #[case("no-such-key", "1", V36, "does not know")]
     #[case("max-txn-ops", "many", V36, "whole number")]
     #[case("cors", "a\nforce-new-cluster: true", V36, "line break")]
+    #[case("cors", "https://${BALLAST_HOST}", V36, "fills in itself")]
+    #[case("log-outputs", "stderr,${BALLAST_X", V36, "fills in itself")]
+    #[case("log-outputs", "stderr,/tmp/x", V36, "none of default")]
     fn refuses(#[case] name: &str, #[case] value: &str, #[case] minor: Minor, #[case] part: &str) {
         let message = parse(name, value, minor).unwrap_err();
         assert!(message.contains(part), "{message}");

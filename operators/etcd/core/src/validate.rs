@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use ballast_core::{
-    build::{Cluster, container, pod},
+    build::{Cluster, container, network_policy, pod},
     duration, hash,
     invalid::Invalid,
     label::{self, ClusterLabels},
+    name,
     pod_template::{Overlay, Protected},
     quantity,
     version::{self, Minor},
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::{
+    api::networking::v1::NetworkPolicyPeer, apimachinery::pkg::apis::meta::v1::OwnerReference,
+};
 use semver::Version;
 use serde_json::{Value, json};
 
@@ -30,6 +33,8 @@ pub struct Environment {
     pub operator_image: String,
     /// Its pull policy.
     pub operator_pull_policy: Option<String>,
+    /// The namespace that the operator runs in; `None`: it is not known, or it runs outside of Kubernetes.
+    pub operator_namespace: Option<String>,
 }
 
 /// Where members keep their data.
@@ -82,6 +87,8 @@ pub struct Desired {
     pub replace_after: Duration,
     /// Whether there is a PodDisruptionBudget.
     pub budget: bool,
+    /// Who may reach the client port; `None`: there is no NetworkPolicy, empty: everyone.
+    pub clients_from: Option<Vec<NetworkPolicyPeer>>,
     /// Nothing is to be changed.
     pub paused: bool,
     /// `ballast.dev/restart`.
@@ -126,12 +133,12 @@ impl Desired {
 pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Desired, Vec<Invalid>> {
     let mut invalid = vec![];
     let spec = &resource.spec;
-    let name = resource.metadata.name.clone().unwrap_or_default();
+    let own_name = resource.metadata.name.clone().unwrap_or_default();
     let uid = resource.metadata.uid.clone().unwrap_or_default();
-    if name.len() > MAX_NAME {
+    if own_name.len() > MAX_NAME {
         invalid.push(Invalid::new(
             "metadata.name",
-            format!("may have at most {MAX_NAME} characters, has {}", name.len()),
+            format!("may have at most {MAX_NAME} characters, has {}", own_name.len()),
         ));
     }
     if !(1..=9).contains(&spec.replicas) {
@@ -145,7 +152,9 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
     let replace_after =
         resolve_duration("spec.repair.replaceAfter", spec.repair.replace_after.as_deref(), 900, &mut invalid);
     let overlay = resolve_overlay(spec.pod.template.as_ref(), &mut invalid);
-    check_unique_zones(&spec.zones, &mut invalid);
+    check_zones(&spec.zones, &mut invalid);
+    check_peers(&spec.network_policy.clients_from, &mut invalid);
+    check_names(spec, &mut invalid);
     let annotations = resource.metadata.annotations.clone().unwrap_or_default();
     let skip = resolve_skips(annotations.get(label::SKIP_PREDICATE), &mut invalid);
     let grace_seconds = spec
@@ -169,11 +178,19 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
     if matches!(storage, Storage::Ephemeral { .. }) {
         notes.push("storage is ephemeral: when all pods stop, everything is lost".to_owned());
     }
+    let clients_from = spec.network_policy.enabled.then(|| spec.network_policy.clients_from.clone());
+    if clients_from.as_ref().is_some_and(|from| !from.is_empty()) && environment.operator_namespace.is_none()
+    {
+        notes.push(
+            "networkPolicy.clientsFrom: the operator does not know its own namespace, so it has to be among them"
+                .to_owned(),
+        );
+    }
     Ok(Desired {
         cluster: Cluster {
-            labels: ClusterLabels { application: APPLICATION, instance: name.clone(), uid: uid.clone() },
+            labels: ClusterLabels { application: APPLICATION, instance: own_name.clone(), uid: uid.clone() },
             namespace: resource.metadata.namespace.clone().unwrap_or_default(),
-            owner: owner(&name, &uid),
+            owner: owner(&own_name, &uid),
             domain: environment.cluster_domain.clone(),
         },
         generation: resource.metadata.generation,
@@ -190,6 +207,7 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
         restart_after,
         replace_after,
         budget: spec.disruption_budget.enabled,
+        clients_from,
         paused: spec.paused || annotations.get(label::PAUSED).is_some_and(|value| value == "true"),
         restart_at: annotations.get(label::RESTART).cloned(),
         replace: annotations.get(label::REPLACE).cloned(),
@@ -282,14 +300,60 @@ fn resolve_overlay(template: Option<&Value>, invalid: &mut Vec<Invalid>) -> Opti
     }
 }
 
-fn check_unique_zones(zones: &[String], invalid: &mut Vec<Invalid>) {
+fn check_zones(zones: &[String], invalid: &mut Vec<Invalid>) {
     for (index, zone) in zones.iter().enumerate() {
         if zone.is_empty() {
             invalid.push(Invalid::new(format!("spec.zones[{index}]"), "must not be empty"));
         } else if zones[..index].contains(zone) {
             invalid.push(Invalid::new(format!("spec.zones[{index}]"), format!("{zone} is listed twice")));
+        } else if let Err(message) = label::check_value(zone) {
+            invalid.push(Invalid::new(format!("spec.zones[{index}]"), message));
         }
     }
+}
+
+fn check_peers(peers: &[NetworkPolicyPeer], invalid: &mut Vec<Invalid>) {
+    for (index, peer) in peers.iter().enumerate() {
+        for (field, message) in network_policy::peer_faults(peer) {
+            invalid.push(Invalid::new(format!("spec.networkPolicy.clientsFrom[{index}]{field}"), message));
+        }
+    }
+}
+
+/// Names of things outside the resource.
+fn check_names(spec: &crate::api::EtcdClusterSpec, invalid: &mut Vec<Invalid>) {
+    if let Some(image) = spec.image.as_deref().filter(|image| !is_repository(image)) {
+        invalid.push(Invalid::new(
+            "spec.image",
+            format!("{image:?} is no image without a tag, such as registry.example.com:5000/mirror/etcd"),
+        ));
+    }
+    if let Some(class) = spec.storage.storage_class_name.as_deref().filter(|class| !name::is_subdomain(class))
+    {
+        invalid.push(Invalid::new(
+            "spec.storage.storageClassName",
+            format!("{class:?} is no name of a StorageClass: small letters, digits, \"-\" and \".\""),
+        ));
+    }
+}
+
+/// Whether this is the name of an image without its tag: a host with a port, if any, and a path.
+fn is_repository(text: &str) -> bool {
+    let (host, path) = text.split_once('/').map_or((None, text), |(first, rest)| {
+        if first.contains(['.', ':']) || first == "localhost" { (Some(first), rest) } else { (None, text) }
+    });
+    let part = |part: &str, allowed: fn(u8) -> bool, inside: &[u8]| {
+        let ends = [part.bytes().next(), part.bytes().next_back()];
+        ends.iter().all(|byte| byte.is_some_and(allowed))
+            && part.bytes().all(|byte| allowed(byte) || inside.contains(&byte))
+    };
+    let small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let host_fits = host.is_none_or(|host| {
+        let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+        part(name, |byte| byte.is_ascii_alphanumeric(), b"-.")
+            && port.is_none_or(|port| port.parse::<u16>().is_ok())
+    });
+    host_fits && path.split('/').all(|piece| part(piece, small, b"-_."))
 }
 
 fn resolve_skips(text: Option<&String>, invalid: &mut Vec<Invalid>) -> Vec<(String, jiff::Timestamp)> {

@@ -17,6 +17,7 @@ fn environment(image: &str) -> Environment {
         cluster_domain: "cluster.local".to_owned(),
         operator_image: image.to_owned(),
         operator_pull_policy: None,
+        operator_namespace: Some("ballast-system".to_owned()),
     }
 }
 

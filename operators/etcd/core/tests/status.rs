@@ -45,6 +45,7 @@ fn desired() -> Desired {
         cluster_domain: "cluster.local".to_owned(),
         operator_image: "image".to_owned(),
         operator_pull_policy: None,
+        operator_namespace: None,
     };
     validate(&resource(None), &environment).unwrap()
 }

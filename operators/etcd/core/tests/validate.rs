@@ -4,6 +4,7 @@
 use ballast_etcd_core::{
     api::EtcdCluster,
     validate::{Desired, Environment, Storage, validate},
+    versions,
 };
 use rstest::rstest;
 
@@ -12,6 +13,7 @@ fn environment() -> Environment {
         cluster_domain: "cluster.local".to_owned(),
         operator_image: "ballast/etcd-operator:test".to_owned(),
         operator_pull_policy: None,
+        operator_namespace: None,
     }
 }
 
@@ -55,6 +57,9 @@ fn the_minimum_is_a_version() {
 #[rstest]
 #[case("version: v3.6.16", "gcr.io/etcd-development/etcd:v3.6.16")]
 #[case("version: 3.6.16\nimage: example.com/etcd", "example.com/etcd:v3.6.16")]
+#[case("version: 3.6.16\nimage: etcd", "etcd:v3.6.16")]
+#[case("version: 3.6.16\nimage: mirror/a__b/etcd", "mirror/a__b/etcd:v3.6.16")]
+#[case("version: 3.6.16\nimage: localhost:5000/etcd", "localhost:5000/etcd:v3.6.16")]
 #[case("version: 3.6.16-rc.1", "gcr.io/etcd-development/etcd:v3.6.16-rc.1")]
 fn the_version_decides_and_the_image_says_where_from(#[case] spec: &str, #[case] image: &str) {
     assert_eq!(valid(spec).image, image);
@@ -151,6 +156,27 @@ fn ordinals_and_names_belong_together() {
 #[case::restart_after("version: 3.6.16\nrepair: {restartAfter: soon}", "spec.repair.restartAfter")]
 #[case::replace_after_zero("version: 3.6.16\nrepair: {replaceAfter: 0s}", "spec.repair.replaceAfter")]
 #[case::duplicate_zone("version: 3.6.16\nzones: [a, b, a]", "spec.zones[2]")]
+#[case::zone_with_a_line_break("version: 3.6.16\nzones: [\"a\\n\"]", "spec.zones[0]")]
+#[case::image_with_a_tag("version: 3.6.16\nimage: example.com/etcd:v3", "spec.image")]
+#[case::image_with_a_space("version: 3.6.16\nimage: example.com/etcd x", "spec.image")]
+#[case::image_with_a_digest("version: 3.6.16\nimage: 'example.com/etcd@sha256:00'", "spec.image")]
+#[case::image_above_the_root("version: 3.6.16\nimage: example.com/../etcd", "spec.image")]
+#[case::storage_class(
+    "version: 3.6.16\nstorage: {storageClassName: 'Fast One'}",
+    "spec.storage.storageClassName"
+)]
+#[case::a_variable_of_ours(
+    "version: 3.6.16\netcd: {extraConfig: {cors: 'http://${BALLAST_HOST}'}}",
+    "spec.etcd.extraConfig[cors]"
+)]
+#[case::peer_without_a_selector(
+    "version: 3.6.16\nnetworkPolicy: {clientsFrom: [{podSelector: {}}, {}]}",
+    "spec.networkPolicy.clientsFrom[1]"
+)]
+#[case::peer_network(
+    "version: 3.6.16\nnetworkPolicy: {clientsFrom: [{ipBlock: {cidr: everywhere}}]}",
+    "spec.networkPolicy.clientsFrom[0].ipBlock.cidr"
+)]
 #[case::empty_zone("version: 3.6.16\nzones: [a, '']", "spec.zones[1]")]
 #[case::protected_pod_field(
     "version: 3.6.16\npod: {template: {spec: {hostNetwork: true}}}",
@@ -235,4 +261,23 @@ fn an_unparsable_version_does_not_hide_errors_in_settings() {
 fn an_unsupported_version_is_not_reported_as_unknown_keys() {
     let desired = valid("version: 3.9.1\netcd: {extraConfig: {max-txn-ops: '256'}}");
     assert_eq!(desired.version.minor, 9);
+}
+
+/// The table that people read is the table that decides.
+#[test]
+fn the_support_matrix_is_the_one_in_the_documentation() {
+    let page = include_str!("../../../../docs/support.md");
+    for row in versions::SUPPORTED {
+        let upgrade = row.upgrade_from_patch.map_or_else(
+            || "no".to_owned(),
+            |patch| format!("from {}.{}.{patch} and newer", row.minor.major, row.minor.minor - 1),
+        );
+        let faults: Vec<String> =
+            row.known_bad.iter().map(|(patch, _)| format!("{}.{patch}", row.minor)).collect();
+        let faults = if faults.is_empty() { "none".to_owned() } else { faults.join(", ") };
+        let line = format!("| {0} | {0}.{1} | {upgrade} | {faults} |", row.minor, row.minimum_patch);
+        assert!(page.contains(&line), "docs/support.md lacks the line\n{line}");
+    }
+    let rows = page.lines().filter(|line| line.starts_with("| 3.")).count();
+    assert_eq!(rows, versions::SUPPORTED.len(), "docs/support.md has rows that the operator does not know");
 }

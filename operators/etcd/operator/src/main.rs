@@ -2,6 +2,8 @@
 
 mod act;
 mod client;
+#[cfg(test)]
+mod monitoring_tests;
 mod observe;
 mod operator;
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
             cluster_domain: settings.cluster_domain,
             operator_image: settings.operator_image,
             operator_pull_policy: settings.operator_pull_policy,
+            operator_namespace: settings.operator_namespace,
         };
         EtcdOperator::new(environment, Dialer::new(args.dial))
     })

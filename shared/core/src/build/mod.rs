@@ -9,6 +9,7 @@ pub mod config_map;
 pub mod container;
 pub mod disruption_budget;
 pub mod member;
+pub mod network_policy;
 pub mod pod;
 pub mod secret;
 pub mod security;

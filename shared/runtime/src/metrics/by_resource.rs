@@ -21,6 +21,8 @@ type Labels = Vec<(&'static str, String)>;
 pub(super) struct Series {
     pub(super) blocked: Vec<&'static str>,
     pub(super) unparsable: bool,
+    /// Type, and 1, 0 or -1.
+    pub(super) conditions: Vec<(String, f64)>,
     pub(super) gauges: Vec<(&'static str, f64)>,
 }
 
@@ -46,12 +48,18 @@ impl Collector for ByResource {
         let resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
         let mut blocked = vec![];
         let mut unparsable = vec![];
+        let mut conditions = vec![];
         let mut gauges: BTreeMap<&'static str, Vec<(Labels, f64)>> = BTreeMap::new();
         for (key, series) in resources.iter() {
             for predicate in &series.blocked {
                 let mut labels = self.labels(key);
                 labels.push(("predicate", (*predicate).to_owned()));
                 blocked.push((labels, 1.0));
+            }
+            for (condition, value) in &series.conditions {
+                let mut labels = self.labels(key);
+                labels.push(("condition", condition.clone()));
+                conditions.push((labels, *value));
             }
             if series.unparsable {
                 unparsable.push((self.labels(key), 1.0));
@@ -62,6 +70,12 @@ impl Collector for ByResource {
         }
         drop(resources);
         family(&mut encoder, "ballast_plan_blocked", "Predicates that hold a plan back.", &blocked)?;
+        family(
+            &mut encoder,
+            "ballast_resource_condition",
+            "Conditions of resources: 1 True, 0 False, -1 Unknown.",
+            &conditions,
+        )?;
         family(&mut encoder, "ballast_unparsable", "Resources that cannot be read.", &unparsable)?;
         for (name, series) in gauges {
             let full = format!("{}_cluster_{name}", self.application);

@@ -7,6 +7,7 @@ use ballast_core::{
         self,
         claim::ClaimSpec,
         member::{Application, Guard, Member, Probe, Storage as MemberStorage},
+        network_policy::{self, Guarded},
         service::Port,
     },
     config::yaml::Document,
@@ -15,6 +16,7 @@ use ballast_core::{
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
     core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service},
+    networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
 };
 use serde_json::{Value, json};
@@ -79,6 +81,21 @@ pub fn min_available(voters: usize) -> i32 {
 /// The PodDisruptionBudget for this number of voters.
 pub fn disruption_budget(desired: &Desired, voters: usize) -> PodDisruptionBudget {
     build::disruption_budget::budget(&desired.cluster, min_available(voters))
+}
+
+/// The NetworkPolicy, if there is to be one: the peer port is for members only, the client port for whom the user names.
+/// The operator is always let in, since it asks the members how they are.
+pub fn network_policy(desired: &Desired) -> Option<NetworkPolicy> {
+    let own = network_policy::own_pods(&desired.cluster);
+    let clients = desired.clients_from.as_ref()?;
+    let clients = (!clients.is_empty()).then(|| {
+        let operator = desired.environment.operator_namespace.as_deref().map(network_policy::operator);
+        clients.iter().cloned().chain([own.clone()]).chain(operator).collect()
+    });
+    Some(network_policy::policy(
+        &desired.cluster,
+        &[Guarded { port: CLIENT_PORT, from: clients }, Guarded { port: PEER_PORT, from: Some(vec![own]) }],
+    ))
 }
 
 /// The configuration file, the same for all members: what is different comes in by placeholders that the init container fills.
@@ -234,6 +251,7 @@ pub fn everything(desired: &Desired) -> Vec<ballast_core::object::Object> {
         client_service(desired).into(),
         binding_secret(desired).into(),
     ];
+    objects.extend(network_policy(desired).map(Into::into));
     if desired.budget {
         objects.push(disruption_budget(desired, desired.replicas).into());
     }

@@ -19,6 +19,7 @@ pub(crate) fn apply(context: &Context<'_>, started: bool, plan: &mut Plan<Intent
     let desired = context.desired;
     plan.apply.push(build::nodes_service(desired).into());
     plan.apply.push(build::config_map(desired).into());
+    plan.apply.extend(build::network_policy(desired).map(Object::from));
     if started {
         plan.apply.push(build::client_service(desired).into());
         plan.apply.push(build::binding_secret(desired).into());
@@ -99,7 +100,8 @@ fn adopting(context: &Context<'_>) -> bool {
     )
 }
 
-/// Configuration files that no template and no pod names any more, and a budget that is no longer wanted.
+/// Configuration files that no template and no pod names any more, a budget and a NetworkPolicy that are no
+/// longer wanted.
 pub(crate) fn prune(context: &Context<'_>, plan: &mut Plan<Intent>) {
     let children = &context.observed.children;
     let wanted = build::config_map(context.desired).metadata.name;
@@ -119,15 +121,18 @@ pub(crate) fn prune(context: &Context<'_>, plan: &mut Plan<Intent>) {
             plan.prune.push(ObjectRef { kind: Kind::ConfigMap, name: name.clone(), uid: uid.clone() });
         }
     }
-    if !context.desired.budget {
-        for budget in children.disruption_budgets.iter().filter(|budget| owned(context, &budget.metadata)) {
-            if let (Some(name), Some(uid)) = (&budget.metadata.name, &budget.metadata.uid) {
-                plan.prune.push(ObjectRef {
-                    kind: Kind::PodDisruptionBudget,
-                    name: name.clone(),
-                    uid: uid.clone(),
-                });
-            }
+    let budgets =
+        children.disruption_budgets.iter().map(|budget| (Kind::PodDisruptionBudget, &budget.metadata));
+    let policies = children.network_policies.iter().map(|policy| (Kind::NetworkPolicy, &policy.metadata));
+    let unwanted = |kind: Kind| match kind {
+        Kind::PodDisruptionBudget => !context.desired.budget,
+        _ => context.desired.clients_from.is_none(),
+    };
+    for (kind, metadata) in budgets.chain(policies) {
+        if let (Some(name), Some(uid), true, true) =
+            (&metadata.name, &metadata.uid, unwanted(kind), owned(context, metadata))
+        {
+            plan.prune.push(ObjectRef { kind, name: name.clone(), uid: uid.clone() });
         }
     }
 }

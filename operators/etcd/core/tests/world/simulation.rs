@@ -335,6 +335,7 @@ pub fn environment() -> Environment {
         cluster_domain: "cluster.local".to_owned(),
         operator_image: "ballast/etcd-operator:test".to_owned(),
         operator_pull_policy: None,
+        operator_namespace: Some("ballast-system".to_owned()),
     }
 }
 

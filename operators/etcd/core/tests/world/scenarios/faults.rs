@@ -47,6 +47,7 @@ fn all_stateful_sets_deleted_by_hand_come_back_with_their_data() {
 #[case(Kind::Service, "my-client", "/spec/selector", json!({"app.kubernetes.io/instance": "other"}))]
 #[case(Kind::Service, "my-nodes", "/spec/publishNotReadyAddresses", json!(false))]
 #[case(Kind::PodDisruptionBudget, "my", "/spec/minAvailable", json!(0))]
+#[case(Kind::NetworkPolicy, "my", "/spec/ingress", json!([{}]))]
 #[case(Kind::Secret, "my-binding", "/data", json!({}))]
 fn edits_by_hand_are_undone_and_nothing_rolls(
     #[case] kind: Kind,
