@@ -32,9 +32,16 @@ const LONGEST: usize = 512;
 /// Longest message about all fields, in characters.
 const LONGEST_SUMMARY: usize = 3000;
 
-/// All of them in one sentence, for a condition's message.
+/// Most errors that a summary names.
+const MOST: usize = 20;
+
+/// All of them in one sentence, for a condition's message; of very many only the first.
 pub fn summary(invalid: &[Invalid]) -> String {
-    shortened(&invalid.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "), LONGEST_SUMMARY)
+    let mut shown: Vec<String> = invalid.iter().take(MOST).map(ToString::to_string).collect();
+    if let Some(more) = invalid.len().checked_sub(MOST).filter(|more| *more > 0) {
+        shown.push(format!("and {more} more"));
+    }
+    shortened(&shown.join("; "), LONGEST_SUMMARY)
 }
 
 #[cfg(test)]
@@ -48,5 +55,12 @@ mod tests {
         assert_eq!(error.field, "spec.x[a\\u{1b}[31m]");
         assert!(error.message.starts_with("\"a\\u{a}b\\u{2028}\\u{202e}\" xx"), "{error}");
         assert!(error.message.ends_with("x…") && error.message.len() < 700, "{}", error.message.len());
+    }
+
+    #[test]
+    fn of_very_many_the_first_are_named() {
+        let all: Vec<Invalid> = (0..1000).map(|number| Invalid::new(format!("f{number}"), "wrong")).collect();
+        assert_eq!(summary(&all[..2]), "f0: wrong; f1: wrong");
+        assert!(summary(&all).ends_with("f19: wrong; and 980 more"), "{}", summary(&all));
     }
 }

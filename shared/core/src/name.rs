@@ -93,6 +93,25 @@ pub fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(|label| DnsLabel::new(label).is_ok())
 }
 
+/// Whether this is the name of an image without its tag: a host with a port, if any, and a path.
+pub fn is_image_repository(text: &str) -> bool {
+    let (host, path) = text.split_once('/').map_or((None, text), |(first, rest)| {
+        if first.contains(['.', ':']) || first == "localhost" { (Some(first), rest) } else { (None, text) }
+    });
+    let part = |part: &str, allowed: fn(u8) -> bool, inside: &[u8]| {
+        let ends = [part.bytes().next(), part.bytes().next_back()];
+        ends.iter().all(|byte| byte.is_some_and(allowed))
+            && part.bytes().all(|byte| allowed(byte) || inside.contains(&byte))
+    };
+    let small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let host_fits = host.is_none_or(|host| {
+        let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+        part(name, |byte| byte.is_ascii_alphanumeric(), b"-.")
+            && port.is_none_or(|port| port.parse::<u16>().is_ok())
+    });
+    host_fits && path.split('/').all(|piece| part(piece, small, b"-_."))
+}
+
 fn allowed(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
 }
@@ -132,6 +151,23 @@ mod tests {
     #[case("fast\n", false)]
     fn subdomains(#[case] text: &str, #[case] good: bool) {
         assert_eq!(is_subdomain(text), good);
+    }
+
+    #[rstest]
+    #[case("etcd", true)]
+    #[case("gcr.io/etcd-development/etcd", true)]
+    #[case("localhost:5000/etcd", true)]
+    #[case("registry:5000/a__b/etcd", true)]
+    #[case("etcd:v1", false)]
+    #[case("example.com/etcd@sha256:00", false)]
+    #[case("example.com:port/etcd", false)]
+    #[case("example.com//etcd", false)]
+    #[case("example.com/../etcd", false)]
+    #[case("Etcd", false)]
+    #[case("etcd ", false)]
+    #[case("", false)]
+    fn image_repositories(#[case] text: &str, #[case] good: bool) {
+        assert_eq!(is_image_repository(text), good);
     }
 
     #[test]

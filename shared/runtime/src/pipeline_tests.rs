@@ -97,7 +97,7 @@ async fn a_pass_applies_what_is_missing_and_the_next_one_is_quiet() {
     let bench = Bench::good(ThingOperator::default());
     assert_eq!(bench.pass().await.next, Some(Duration::from_secs(1)));
     let log = bench.api.taken_log();
-    assert_eq!(log.iter().filter(|line| line.starts_with("LIST")).count(), 6, "{log:?}");
+    assert_eq!(log.iter().filter(|line| line.starts_with("LIST")).count(), 7, "{log:?}");
     assert_eq!(log[log.len() - 3..], ["GET a", "PATCH a", "PATCH status"], "{log:?}");
     assert_eq!(bench.api.get(CONFIG_MAP).unwrap()["data"]["replicas"], "3");
     assert_eq!(bench.state(), "fine");

@@ -8,6 +8,7 @@ use k8s_openapi::{
     NamespaceResourceScope,
     api::{
         core::v1::{ConfigMap, Service},
+        networking::v1::NetworkPolicy,
         policy::v1::PodDisruptionBudget,
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -47,6 +48,8 @@ pub(crate) async fn restored(context: &Context<'_>) -> Result<()> {
     .await?;
     edited::<PodDisruptionBudget>(&cluster, "my", json!({"spec": {"minAvailable": 0}}), "/spec/minAvailable")
         .await?;
+    // A rule more lets everyone in: the list is one value.
+    edited::<NetworkPolicy>(&cluster, "my", json!({"spec": {"ingress": [{}]}}), "/spec/ingress").await?;
     edited::<k8s_openapi::api::apps::v1::StatefulSet>(
         &cluster,
         "my-1",
@@ -61,6 +64,7 @@ pub(crate) async fn restored(context: &Context<'_>) -> Result<()> {
     deleted::<ConfigMap>(&cluster, &config).await?;
     deleted::<Service>(&cluster, "my-client").await?;
     deleted::<PodDisruptionBudget>(&cluster, "my").await?;
+    deleted::<NetworkPolicy>(&cluster, "my").await?;
 
     let budgets: Api<PodDisruptionBudget> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     cluster.edit(json!({"disruptionBudget": {"enabled": false}})).await?;
@@ -71,6 +75,20 @@ pub(crate) async fn restored(context: &Context<'_>) -> Result<()> {
     cluster.edit(json!({"disruptionBudget": {"enabled": true}})).await?;
     wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, "the budget to be back", || async {
         Ok(budgets.get_opt("my").await?.map(|_| ()))
+    })
+    .await?;
+
+    let policies: Api<NetworkPolicy> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    cluster.edit(json!({"networkPolicy": {"enabled": false}})).await?;
+    wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, "the unwanted policy to go", || async {
+        Ok(policies.get_opt("my").await?.is_none().then_some(()))
+    })
+    .await?;
+    // Clients are restricted, and the operator still reaches the members.
+    let clients = json!([{"podSelector": {"matchLabels": {"role": "client"}}}]);
+    cluster.edit(json!({"networkPolicy": {"enabled": true, "clientsFrom": clients}})).await?;
+    wait::until_in(&cluster.client, &cluster.namespace, DEADLINE, "the policy to be back", || async {
+        Ok(policies.get_opt("my").await?.map(|_| ()))
     })
     .await?;
 

@@ -12,6 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod schema;
+
 /// Longest allowed name of an `EtcdCluster`: StatefulSet names must stay within 52 characters.
 pub const MAX_NAME: usize = 48;
 
@@ -78,7 +80,7 @@ pub struct EtcdClusterSpec {
 
     /// CPU and memory of the etcd container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "resources_schema")]
+    #[schemars(schema_with = "schema::resources")]
     pub resources: Option<ResourceRequirements>,
 
     /// Customisation of the pods.
@@ -238,7 +240,7 @@ pub struct PodSettings {
     /// Laid over the pod template: `metadata.labels`, `metadata.annotations` and `spec` (affinity, tolerations, sidecars, volumes,
     /// priorityClassName, …). What the operator needs for itself is refused by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "template_schema")]
+    #[schemars(schema_with = "schema::template")]
     pub template: Option<Value>,
 }
 
@@ -267,7 +269,7 @@ pub struct NetworkPolicySettings {
 
     /// Who may reach the client port, which serves metrics too; members and the operator always may. Empty (default): everyone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "peers_schema")]
+    #[schemars(schema_with = "schema::peers")]
     pub clients_from: Vec<NetworkPolicyPeer>,
 }
 
@@ -279,51 +281,6 @@ impl Default for NetworkPolicySettings {
 
 fn enabled() -> bool {
     true
-}
-
-fn template_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
-}
-
-fn peers_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let texts = serde_json::json!({"type": "array", "maxItems": 64, "items": {"type": "string"}});
-    let selector = |whose: &str| {
-        serde_json::json!({
-            "type": "object",
-            "description": format!("Labels of the {whose}; {{}} selects all."),
-            "properties": {
-                "matchLabels": {"type": "object", "maxProperties": 64, "additionalProperties": {"type": "string"}},
-                "matchExpressions": {"type": "array", "maxItems": 64, "items": {
-                    "type": "object",
-                    "required": ["key", "operator"],
-                    "properties": {"key": {"type": "string"}, "operator": {"type": "string"}, "values": texts}
-                }}
-            }
-        })
-    };
-    schemars::json_schema!({
-        "type": "array",
-        "maxItems": 64,
-        "items": {
-            "type": "object",
-            "properties": {
-                "podSelector": selector("pods, in the namespaces of namespaceSelector, else in the cluster's own"),
-                "namespaceSelector": selector("namespaces"),
-                "ipBlock": {
-                    "type": "object",
-                    "description": "A network, for what is no pod.",
-                    "required": ["cidr"],
-                    "properties": {"cidr": {"type": "string"}, "except": texts}
-                }
-            }
-        }
-    })
-}
-
-fn resources_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let amounts = serde_json::json!({"type": "object", "maxProperties": 16, "additionalProperties": {"x-kubernetes-int-or-string": true,
-        "anyOf": [{"type": "integer"}, {"type": "string"}]}});
-    schemars::json_schema!({"type": "object", "properties": {"requests": amounts, "limits": amounts}})
 }
 
 /// What the operator knows about the cluster.

@@ -16,6 +16,7 @@ pub mod build;
 pub mod intent;
 pub mod observed;
 pub mod plan;
+mod references;
 pub mod settings;
 pub mod status;
 pub mod validate;

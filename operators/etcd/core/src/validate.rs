@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use ballast_core::{
-    build::{Cluster, container, network_policy, pod},
+    build::{Cluster, container, pod},
     duration, hash,
     invalid::Invalid,
     label::{self, ClusterLabels},
-    name,
     pod_template::{Overlay, Protected},
     quantity,
     version::{self, Minor},
@@ -21,7 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     APPLICATION,
     api::{AutoCompactionMode, EtcdCluster, LogLevel, MAX_NAME, WhenDeleted},
-    settings, versions,
+    references, settings, versions,
 };
 
 /// Defaults that come from how the operator was installed.
@@ -152,9 +151,7 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
     let replace_after =
         resolve_duration("spec.repair.replaceAfter", spec.repair.replace_after.as_deref(), 900, &mut invalid);
     let overlay = resolve_overlay(spec.pod.template.as_ref(), &mut invalid);
-    check_zones(&spec.zones, &mut invalid);
-    check_peers(&spec.network_policy.clients_from, &mut invalid);
-    check_names(spec, &mut invalid);
+    references::check(spec, &mut invalid);
     let annotations = resource.metadata.annotations.clone().unwrap_or_default();
     let skip = resolve_skips(annotations.get(label::SKIP_PREDICATE), &mut invalid);
     let grace_seconds = spec
@@ -298,62 +295,6 @@ fn resolve_overlay(template: Option<&Value>, invalid: &mut Vec<Invalid>) -> Opti
             None
         }
     }
-}
-
-fn check_zones(zones: &[String], invalid: &mut Vec<Invalid>) {
-    for (index, zone) in zones.iter().enumerate() {
-        if zone.is_empty() {
-            invalid.push(Invalid::new(format!("spec.zones[{index}]"), "must not be empty"));
-        } else if zones[..index].contains(zone) {
-            invalid.push(Invalid::new(format!("spec.zones[{index}]"), format!("{zone} is listed twice")));
-        } else if let Err(message) = label::check_value(zone) {
-            invalid.push(Invalid::new(format!("spec.zones[{index}]"), message));
-        }
-    }
-}
-
-fn check_peers(peers: &[NetworkPolicyPeer], invalid: &mut Vec<Invalid>) {
-    for (index, peer) in peers.iter().enumerate() {
-        for (field, message) in network_policy::peer_faults(peer) {
-            invalid.push(Invalid::new(format!("spec.networkPolicy.clientsFrom[{index}]{field}"), message));
-        }
-    }
-}
-
-/// Names of things outside the resource.
-fn check_names(spec: &crate::api::EtcdClusterSpec, invalid: &mut Vec<Invalid>) {
-    if let Some(image) = spec.image.as_deref().filter(|image| !is_repository(image)) {
-        invalid.push(Invalid::new(
-            "spec.image",
-            format!("{image:?} is no image without a tag, such as registry.example.com:5000/mirror/etcd"),
-        ));
-    }
-    if let Some(class) = spec.storage.storage_class_name.as_deref().filter(|class| !name::is_subdomain(class))
-    {
-        invalid.push(Invalid::new(
-            "spec.storage.storageClassName",
-            format!("{class:?} is no name of a StorageClass: small letters, digits, \"-\" and \".\""),
-        ));
-    }
-}
-
-/// Whether this is the name of an image without its tag: a host with a port, if any, and a path.
-fn is_repository(text: &str) -> bool {
-    let (host, path) = text.split_once('/').map_or((None, text), |(first, rest)| {
-        if first.contains(['.', ':']) || first == "localhost" { (Some(first), rest) } else { (None, text) }
-    });
-    let part = |part: &str, allowed: fn(u8) -> bool, inside: &[u8]| {
-        let ends = [part.bytes().next(), part.bytes().next_back()];
-        ends.iter().all(|byte| byte.is_some_and(allowed))
-            && part.bytes().all(|byte| allowed(byte) || inside.contains(&byte))
-    };
-    let small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let host_fits = host.is_none_or(|host| {
-        let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
-        part(name, |byte| byte.is_ascii_alphanumeric(), b"-.")
-            && port.is_none_or(|port| port.parse::<u16>().is_ok())
-    });
-    host_fits && path.split('/').all(|piece| part(piece, small, b"-_."))
 }
 
 fn resolve_skips(text: Option<&String>, invalid: &mut Vec<Invalid>) -> Vec<(String, jiff::Timestamp)> {

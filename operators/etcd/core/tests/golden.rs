@@ -153,3 +153,52 @@ fn the_guard_understands_its_arguments() {
 fn drains_leave_a_quorum(#[case] voters: usize, #[case] least: i32) {
     assert_eq!(build::min_available(voters), least);
 }
+
+/// The objects of this kind that installing the operator makes.
+fn installed(kind: &str) -> Vec<serde_json::Value> {
+    use serde::Deserialize;
+    let documents = serde_yaml::Deserializer::from_str(include_str!("../../../../deploy/etcd-operator.yaml"));
+    let objects = documents.map(|document| serde_json::Value::deserialize(document).unwrap());
+    objects.filter(|object| object["kind"] == kind).collect()
+}
+
+/// Members let in what carries this label in the operator's namespace: the operator has to.
+#[test]
+fn the_operator_carries_the_label_that_members_let_in() {
+    let (key, value) = ballast_core::build::network_policy::OPERATOR;
+    let deployments = installed("Deployment");
+    let [deployment] = deployments.as_slice() else { panic!("{}", deployments.len()) };
+    assert_eq!(deployment["spec"]["template"]["metadata"]["labels"][key], value);
+}
+
+/// Whoever takes over the operator must not get the cluster with it.
+#[test]
+fn the_operators_rights_do_not_grow_into_others() {
+    let texts = |value: &serde_json::Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let roles = installed("ClusterRole");
+    let own = roles.iter().find(|role| role["metadata"]["name"] == "etcd-operator").unwrap();
+    let rules = own["rules"].as_array().unwrap();
+    assert!(rules.len() > 5);
+    for rule in rules {
+        let (groups, resources, verbs) =
+            (texts(&rule["apiGroups"]), texts(&rule["resources"]), texts(&rule["verbs"]));
+        assert!([&groups, &resources, &verbs].iter().all(|list| !list.contains(&"*".to_owned())), "{rule}");
+        assert!(
+            !verbs.iter().any(|verb| ["bind", "escalate", "impersonate"].contains(&verb.as_str())),
+            "{rule}"
+        );
+        let closed = ["rbac.authorization.k8s.io", "admissionregistration.k8s.io", "certificates.k8s.io"];
+        assert!(!groups.iter().any(|group| closed.contains(&group.as_str())), "{rule}");
+        let closed = ["nodes", "namespaces", "serviceaccounts", "serviceaccounts/token", "pods/exec"];
+        assert!(!resources.iter().any(|resource| closed.contains(&resource.as_str())), "{rule}");
+        if resources.contains(&"secrets".to_owned()) {
+            assert_eq!(
+                verbs,
+                ["get", "create", "patch"],
+                "all Secrets of all namespaces could be read at once"
+            );
+        }
+    }
+}

@@ -59,7 +59,7 @@ fn selectors(expression: &str) -> Vec<Selector> {
         } else if c.is_ascii_alphabetic() || c == '_' {
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
             let (word, after) = rest.split_at(end);
-            let call = after.trim_start().starts_with('(');
+            let call = ["(", "by ", "without "].iter().any(|next| after.trim_start().starts_with(next));
             rest = after;
             if matches!(word, "by" | "without" | "on" | "ignoring" | "group_left" | "group_right") && call {
                 rest = after.split_once(')').unwrap().1;

@@ -25,14 +25,29 @@ pub(super) fn check(value: &Value, path: &str, report: &mut Report<'_>) {
 
 fn keys(value: &Value, path: &str, report: &mut Report<'_>) {
     let Some(entries) = value.as_object() else { return };
-    for key in entries.keys() {
-        let label = path.ends_with(".labels") && LABELS.contains(&key.as_str());
+    let labels = path.ends_with(".labels");
+    for (key, value) in entries {
+        let label = labels && LABELS.contains(&key.as_str());
         if label || key.starts_with(OURS) || key.contains(&format!(".{OURS}")) {
             let field = format!("{path}[{key}]");
             report.add(
                 field,
                 "is set by the operator and cannot be changed: remove it, or use a key of your own",
             );
+            continue;
+        }
+        let value = value.as_str().filter(|_| labels).map_or(Ok(()), label::check_value);
+        if let Err(message) = label::check_key(key).and(value) {
+            report.add(format!("{path}[{key}]"), message);
+        }
+    }
+}
+
+/// Labels to select by.
+pub(super) fn labels(value: &Value, path: &str, report: &mut Report<'_>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        if let Err(message) = label::check_key(key).and(value.as_str().map_or(Ok(()), label::check_value)) {
+            report.add(format!("{path}[{key}]"), message);
         }
     }
 }

@@ -2,16 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Report, container, security};
+use super::{Report, container, metadata, security};
 
 /// Fields that are the user's.
-const FREE: [&str; 13] = [
+const FREE: [&str; 12] = [
     "affinity",
     "dnsConfig",
     "dnsPolicy",
     "hostAliases",
     "imagePullSecrets",
-    "nodeSelector",
     "priorityClassName",
     "runtimeClassName",
     "schedulerName",
@@ -72,6 +71,7 @@ pub(super) fn check(value: &Value, path: &str, report: &mut Report<'_>) {
             "initContainers" => container::extra_init(field, &path, report),
             "securityContext" => security::pod(field, &path, report),
             "volumes" => volumes(field, &path, report),
+            "nodeSelector" => metadata::labels(field, &path, report),
             key if FREE.contains(&key) => {}
             key => match REFUSED.iter().find(|(name, _)| *name == key) {
                 Some((_, fix)) => report.add(path, *fix),
