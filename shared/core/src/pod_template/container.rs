@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Report, security, spec::named};
+use crate::name::DnsLabel;
 
 /// What may be set on the application's container.
 const MAIN: [&str; 4] = ["name", "resources", "env", "volumeMounts"];
@@ -68,6 +69,9 @@ fn main(container: &Map<String, Value>, path: &str, report: &mut Report<'_>) {
 fn sidecar(container: &Map<String, Value>, name: &str, path: &str, report: &mut Report<'_>) {
     if report.rules.containers.contains(&name) {
         report.add(path, "is the name of the operator's own container: choose another name");
+    }
+    if let Err(error) = DnsLabel::new(name) {
+        report.add(path, error.to_string());
     }
     if !container.contains_key("image") {
         report.add(format!("{path}.image"), "a container of your own needs an image");

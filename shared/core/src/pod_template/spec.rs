@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Report, container, metadata, security};
+use crate::name::DnsLabel;
 
 /// Fields that are the user's.
 const FREE: [&str; 12] = [
@@ -86,6 +87,9 @@ fn volumes(value: &Value, path: &str, report: &mut Report<'_>) {
     for (volume, name, path) in named(value, path, report) {
         if report.rules.volumes.contains(&name.as_str()) {
             report.add(&path, "is the name of the operator's own volume: choose another name");
+        }
+        if let Err(error) = DnsLabel::new(name) {
+            report.add(&path, error.to_string());
         }
         for kind in volume.keys().filter(|key| *key != "name") {
             if !VOLUMES.contains(&kind.as_str()) {

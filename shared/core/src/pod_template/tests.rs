@@ -92,6 +92,12 @@ fn allowed(#[case] text: &str) {
     ".spec.automountServiceAccountToken",
     "projected volume"
 )]
+#[case("metadata: {labels: {'a b': c}}", ".metadata.labels[a b]", "no key of a label")]
+#[case("metadata: {labels: {a: 'b c'}}", ".metadata.labels[a]", "no value of a label")]
+#[case("metadata: {annotations: {'a b': c}}", ".metadata.annotations[a b]", "no key of a label")]
+#[case("spec: {nodeSelector: {a: 'b c'}}", ".spec.nodeSelector[a]", "no value of a label")]
+#[case("spec: {containers: [{name: 'A b', image: c}]}", ".spec.containers[A b]", "lower-case letters")]
+#[case("spec: {volumes: [{name: A, emptyDir: {}}]}", ".spec.volumes[A]", "lower-case letters")]
 #[case("spec: {nodeSelectors: {a: b}}", ".spec.nodeSelectors", "unknown field")]
 #[case("spec: {tolerations: {a: b}}", ".spec.tolerations", "not what Kubernetes expects")]
 #[case("spec: {tolerations: [{key: a}, {kee: a}]}", ".spec.tolerations[1].kee", "unknown field")]
