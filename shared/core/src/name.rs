@@ -98,18 +98,18 @@ pub fn is_image_repository(text: &str) -> bool {
     let (host, path) = text.split_once('/').map_or((None, text), |(first, rest)| {
         if first.contains(['.', ':']) || first == "localhost" { (Some(first), rest) } else { (None, text) }
     });
-    let part = |part: &str, allowed: fn(u8) -> bool, inside: &[u8]| {
-        let ends = [part.bytes().next(), part.bytes().next_back()];
+    let fits = |text: &str, allowed: fn(u8) -> bool, inside: &[u8]| {
+        let ends = [text.bytes().next(), text.bytes().next_back()];
         ends.iter().all(|byte| byte.is_some_and(allowed))
-            && part.bytes().all(|byte| allowed(byte) || inside.contains(&byte))
+            && text.bytes().all(|byte| allowed(byte) || inside.contains(&byte))
     };
     let small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let host_fits = host.is_none_or(|host| {
-        let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
-        part(name, |byte| byte.is_ascii_alphanumeric(), b"-.")
+        let (domain, port) = host.split_once(':').map_or((host, None), |(domain, port)| (domain, Some(port)));
+        fits(domain, |byte| byte.is_ascii_alphanumeric(), b"-.")
             && port.is_none_or(|port| port.parse::<u16>().is_ok())
     });
-    host_fits && path.split('/').all(|piece| part(piece, small, b"-_."))
+    host_fits && path.split('/').all(|piece| fits(piece, small, b"-_."))
 }
 
 fn allowed(c: char) -> bool {

@@ -179,9 +179,9 @@ fn the_operators_rights_do_not_grow_into_others() {
     };
     let roles = installed("ClusterRole");
     let own = roles.iter().find(|role| role["metadata"]["name"] == "etcd-operator").unwrap();
-    let rules = own["rules"].as_array().unwrap();
-    assert!(rules.len() > 5);
-    for rule in rules {
+    let granted = own["rules"].as_array().unwrap();
+    assert!(granted.len() > 5);
+    for rule in granted {
         let (groups, resources, verbs) =
             (texts(&rule["apiGroups"]), texts(&rule["resources"]), texts(&rule["verbs"]));
         assert!([&groups, &resources, &verbs].iter().all(|list| !list.contains(&"*".to_owned())), "{rule}");

@@ -36,18 +36,20 @@ fn keys(value: &Value, path: &str, report: &mut Report<'_>) {
             );
             continue;
         }
-        let value = value.as_str().filter(|_| labels).map_or(Ok(()), label::check_value);
-        if let Err(message) = label::check_key(key).and(value) {
-            report.add(format!("{path}[{key}]"), message);
-        }
+        let value = value.as_str().filter(|_| labels).unwrap_or_default();
+        checked(key, value, path, report);
     }
 }
 
 /// Labels to select by.
 pub(super) fn labels(value: &Value, path: &str, report: &mut Report<'_>) {
     for (key, value) in value.as_object().into_iter().flatten() {
-        if let Err(message) = label::check_key(key).and(value.as_str().map_or(Ok(()), label::check_value)) {
-            report.add(format!("{path}[{key}]"), message);
-        }
+        checked(key, value.as_str().unwrap_or_default(), path, report);
+    }
+}
+
+fn checked(key: &str, value: &str, path: &str, report: &mut Report<'_>) {
+    for wrong in [label::check_key(key), label::check_value(value)].into_iter().filter_map(Result::err) {
+        report.add(format!("{path}[{key}]"), wrong);
     }
 }

@@ -10,17 +10,23 @@ pub(super) fn template(_: &mut SchemaGenerator) -> Schema {
 
 /// Peers of a NetworkPolicy.
 pub(super) fn peers(_: &mut SchemaGenerator) -> Schema {
-    let texts = json!({"type": "array", "maxItems": 64, "items": {"type": "string"}});
+    let texts = |about: &str| json!({"type": "array", "description": about, "maxItems": 64, "items": {"type": "string"}});
+    let text = |about: &str| json!({"type": "string", "description": about});
     let selector = |whose: &str| {
         json!({
             "type": "object",
             "description": format!("Labels of the {whose}; {{}} selects all."),
             "properties": {
-                "matchLabels": {"type": "object", "maxProperties": 64, "additionalProperties": {"type": "string"}},
-                "matchExpressions": {"type": "array", "maxItems": 64, "items": {
+                "matchLabels": {"type": "object", "description": "Labels with these values.", "maxProperties": 64,
+                    "additionalProperties": {"type": "string"}},
+                "matchExpressions": {"type": "array", "description": "Further conditions, all of which must hold.", "maxItems": 64, "items": {
                     "type": "object",
                     "required": ["key", "operator"],
-                    "properties": {"key": {"type": "string"}, "operator": {"type": "string"}, "values": texts}
+                    "properties": {
+                        "key": text("Key of the label."),
+                        "operator": text("In, NotIn, Exists or DoesNotExist."),
+                        "values": texts("Values for In and NotIn.")
+                    }
                 }}
             }
         })
@@ -37,7 +43,10 @@ pub(super) fn peers(_: &mut SchemaGenerator) -> Schema {
                     "type": "object",
                     "description": "A network, for what is no pod.",
                     "required": ["cidr"],
-                    "properties": {"cidr": {"type": "string"}, "except": texts}
+                    "properties": {
+                        "cidr": text("The network, for instance 10.0.0.0/8."),
+                        "except": texts("Parts of it that may not.")
+                    }
                 }
             }
         }
