@@ -38,12 +38,9 @@ fn resource(value: Value) -> Option<EtcdCluster> {
     serde_json::from_value(value).ok()
 }
 
-/// Everything that would be applied, also by the first plan.
+/// Everything that would be applied.
 fn objects(desired: &Desired) -> Vec<Object> {
-    let observed = observed::observe(desired, None, Children::default(), Answers::default());
-    let mut objects = build::everything(desired);
-    objects.extend(plan::plan(desired, &observed, Timestamp::UNIX_EPOCH).apply);
-    objects
+    build::everything(desired)
 }
 
 fn accepted(base: &Value) -> Desired {
@@ -143,15 +140,28 @@ fn the_bases_are_valid_and_have_every_text_of_the_schema() {
 }
 
 #[test]
+fn a_plan_stays_in_the_resources_namespace() {
+    for base in BASES.iter() {
+        let desired = accepted(base);
+        let observed = observed::observe(&desired, None, Children::default(), Answers::default());
+        let plan = plan::plan(&desired, &observed, Timestamp::UNIX_EPOCH);
+        assert!(!plan.apply.is_empty());
+        objects_are_in_place(&plan.apply);
+    }
+}
+
+#[test]
 fn every_text_of_the_resource_withstands_every_known_trick() {
     for place in PLACES.iter() {
-        for text in HOSTILE {
+        for (number, text) in HOSTILE.iter().enumerate() {
             withstands(place, text);
-            // Also behind something that is valid by itself.
+            // Those that end a line or a word, also behind something that is valid by itself.
             let (Place::Value(pointer) | Place::Key(pointer)) = place;
-            if let (Place::Value(_), Some(valid)) =
-                (place, BASES.iter().find_map(|base| base.pointer(pointer)).and_then(Value::as_str))
-            {
+            if let (true, Place::Value(_), Some(valid)) = (
+                number < 18,
+                place,
+                BASES.iter().find_map(|base| base.pointer(pointer)).and_then(Value::as_str),
+            ) {
                 withstands(place, &format!("{valid}{text}"));
             }
         }
