@@ -20,7 +20,7 @@ use ballast_runtime::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::operator::EtcdOperator;
+use crate::{client::Dialer, operator::EtcdOperator};
 
 const ALERTS: &str = include_str!("../../../../charts/etcd-operator/files/alerts.yaml");
 const DASHBOARD: &str = include_str!("../../../../charts/etcd-operator/files/dashboard.json");
@@ -86,12 +86,13 @@ fn matcher(text: &str) -> (String, String, String) {
 /// Every metric that the operator exports once everything has happened: its name, and its series by their labels.
 fn exported() -> BTreeMap<String, Vec<BTreeMap<String, String>>> {
     let metrics = Metrics::new("etcd", "0.1.0");
-    let operator = EtcdOperator::new(Environment {
+    let environment = Environment {
         cluster_domain: "cluster.local".to_owned(),
         operator_image: "image".to_owned(),
         operator_pull_policy: None,
         operator_namespace: None,
-    });
+    };
+    let operator = EtcdOperator::new(environment, Dialer::new(None));
     let mut resource: EtcdCluster = serde_yaml::from_str(SAMPLE).unwrap();
     resource.metadata.namespace = Some("ns".to_owned());
     resource.metadata.uid = Some("uid".to_owned());

@@ -88,7 +88,7 @@ impl Rule {
         Self { member: None, request: None, fault, times: None }
     }
 
-    /// Only those to this member.
+    /// Only those to this member; to all members of a namespace if it ends with a slash.
     #[must_use]
     pub fn to(self, member: &str) -> Self {
         Self { member: Some(member.to_owned()), ..self }
@@ -108,7 +108,10 @@ impl Rule {
 
     fn matches(&self, member: &str, request: Request) -> bool {
         self.times != Some(0)
-            && self.member.as_deref().is_none_or(|only| only == member)
+            && self
+                .member
+                .as_deref()
+                .is_none_or(|only| only == member || only.ends_with('/') && member.starts_with(only))
             && self.request.is_none_or(|only| only == request)
     }
 }

@@ -1,0 +1,44 @@
+//! The operator is killed before and after every single write, and before and after every change that it asks etcd for.
+//!
+//! Each kill is a run of its own, in a namespace of its own, with a real API server and controller manager, simulated
+//! kubelets and a simulated etcd. A killed run must end with the same objects as undisturbed ones, must have created and
+//! deleted each of them as often, and must be quiet afterwards.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod bed;
+mod matrix;
+mod path;
+
+use matrix::{exhaust, nothing_to_write};
+use path::Path;
+
+#[test]
+fn create() {
+    exhaust(Path::Create);
+}
+
+#[test]
+fn scale_up() {
+    exhaust(Path::ScaleUp);
+}
+
+#[test]
+fn scale_down() {
+    exhaust(Path::ScaleDown);
+}
+
+#[test]
+fn replace() {
+    exhaust(Path::Replace);
+}
+
+#[test]
+fn settings() {
+    exhaust(Path::Settings);
+}
+
+#[test]
+fn delete() {
+    nothing_to_write(Path::Delete);
+}

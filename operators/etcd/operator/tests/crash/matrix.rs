@@ -1,0 +1,210 @@
+//! All the runs of a path, and what they must have in common.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use ballast_etcd_core::api::EtcdCluster;
+use ballast_etcd_simulated::server::{Fault, Request, Rule};
+use ballast_testbed::{
+    Class, Disturbance, Moment, Operated, Point, Run,
+    census::{Census, compare, kinds},
+    wait::{self, Seen},
+};
+use futures::StreamExt;
+use kube::api::ApiResource;
+
+use crate::{
+    bed::{bed, etcd, operator, turns},
+    path::Path,
+};
+
+/// Several passes that find nothing, with a look every second.
+const QUIET: Duration = Duration::from_secs(3);
+const DEADLINE: Duration = Duration::from_mins(1);
+/// Longer than the operator waits for an answer of etcd.
+const LATE: Duration = Duration::from_secs(3);
+
+/// What is done to the operator in a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Blow {
+    /// It is killed around a write to the API server.
+    AtApi(Moment, Point),
+    /// Its first request of this kind meets a fault, and it is killed while it waits for the answer, or not.
+    AtEtcd { request: Request, fault: Fault, killed: bool },
+}
+
+/// What came of a run.
+struct Walked {
+    run: Run,
+    /// Writes of each class while the path was walked.
+    writes: BTreeMap<Class, usize>,
+    /// Whether the blow was struck.
+    struck: bool,
+}
+
+/// Strikes the operator around every write of the path, and every request to etcd that changes something.
+pub fn exhaust(path: Path) {
+    let begun = Instant::now();
+    let Counts { struck, missed, left_out } =
+        bed().block_on(all(path)).unwrap_or_else(|error| panic!("{path:?}: {error:#}"));
+    eprintln!(
+        "{path:?}: struck {struck} times, {missed} moments did not come, {left_out} left out; {:.0} s",
+        begun.elapsed().as_secs_f64()
+    );
+    // Several passes may share a status when the machine is slow.
+    assert!(missed * 4 <= struck, "{missed} of {} moments did not come", struck + missed);
+}
+
+/// Kubernetes itself takes away what belongs to a deleted resource: the operator has nothing to do.
+pub fn nothing_to_write(path: Path) {
+    let walked = bed().block_on(walk(path, None)).unwrap_or_else(|error| panic!("{path:?}: {error:#}"));
+    assert!(walked.writes.values().all(|count| *count == 0), "{:?}", walked.writes);
+}
+
+#[derive(Default)]
+struct Counts {
+    struck: usize,
+    missed: usize,
+    left_out: usize,
+}
+
+async fn all(path: Path) -> Result<Counts> {
+    let (first, second) = tokio::try_join!(walk(path, None), walk(path, None))?;
+    let mut blows = at_api(&first.writes, &second.writes);
+    ensure!(blows.len() >= 4, "{path:?} writes next to nothing: {:?}", first.writes);
+    blows.extend(at_etcd(path));
+    let every = number("BALLAST_CRASH_EVERY").unwrap_or(1).max(1);
+    let seed = number("BALLAST_CRASH_SEED").unwrap_or_default();
+    let total = blows.len();
+    let chosen: Vec<Blow> = blows
+        .into_iter()
+        .enumerate()
+        .filter(|(index, _)| index % every == seed % every)
+        .map(|(_, blow)| blow)
+        .collect();
+    let reference = [first.run, second.run];
+    let mut counts = Counts { left_out: total - chosen.len(), ..Counts::default() };
+    let mut wrong = vec![];
+    let runs = chosen.iter().map(|blow| async move { (*blow, walk(path, Some(*blow)).await) });
+    let mut runs = futures::stream::iter(runs).buffer_unordered(chosen.len());
+    while let Some((blow, outcome)) = runs.next().await {
+        match outcome {
+            Ok(walked) => {
+                if walked.struck {
+                    counts.struck += 1;
+                } else {
+                    counts.missed += 1;
+                }
+                let differences = compare(&reference, &walked.run);
+                wrong.extend(differences.iter().map(|difference| format!("{blow:?}: {difference}")));
+            }
+            Err(error) => wrong.push(format!("{blow:?}: {error:#}")),
+        }
+    }
+    ensure!(wrong.is_empty(), "{} faults in {} runs:\n{}", wrong.len(), chosen.len(), wrong.join("\n"));
+    Ok(counts)
+}
+
+fn number(variable: &str) -> Option<usize> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+fn at_api(first: &BTreeMap<Class, usize>, second: &BTreeMap<Class, usize>) -> Vec<Blow> {
+    let both = first
+        .iter()
+        .map(|(class, count)| (*class, second.get(class).copied().unwrap_or_default().min(*count)));
+    both.flat_map(|(class, count)| (1..=count).map(move |number| Point { class, number }))
+        .flat_map(|point| [Moment::Before, Moment::After].map(|moment| Blow::AtApi(moment, point)))
+        .collect()
+}
+
+fn at_etcd(path: Path) -> Vec<Blow> {
+    let faults = [
+        (Fault::Silence, true),
+        (Fault::AnswerLate(LATE), true),
+        (Fault::ApplyLate(Duration::from_millis(500)), true),
+        (Fault::Refuse, false),
+        (Fault::Silence, false),
+        (Fault::ResetAfter, false),
+        (Fault::AnswerLate(LATE), false),
+        (Fault::ApplyLate(LATE), false),
+    ];
+    path.asks()
+        .iter()
+        .flat_map(|request| faults.map(|(fault, killed)| Blow::AtEtcd { request: *request, fault, killed }))
+        .collect()
+}
+
+async fn walk(path: Path, blow: Option<Blow>) -> Result<Walked> {
+    let _turn = turns().acquire().await?;
+    let namespace = bed().namespace(&path.name()).await?;
+    let client = bed().client();
+    let mut counted = kinds();
+    counted.push(ApiResource::erase::<EtcdCluster>(&()));
+    let census = Census::start(client, &namespace, counted).await?;
+    let operated = Operated::start(bed().control_plane(), operator(), &namespace, vec![]).await?;
+    path.prepare(client, &namespace).await.context("before the blow")?;
+    let before = numbers(&operated.proxy.points());
+    let walked = path.walk(client, &namespace);
+    match blow {
+        None => walked.await?,
+        Some(Blow::AtApi(moment, point)) => {
+            let number = before.get(&point.class).copied().unwrap_or_default() + point.number;
+            operated.proxy.disturb(vec![Disturbance::Kill(moment, Point { number, ..point })]);
+            walked.await?;
+        }
+        Some(Blow::AtEtcd { request, fault, killed }) => {
+            etcd().inject(Rule::all(fault).to(&format!("{namespace}/")).on(request).times(1));
+            let kill = async {
+                while killed && !met(&namespace) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                if killed {
+                    (operated.operator.killer())();
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                walked = walked => walked?,
+                () = kill => {}
+            }
+        }
+    }
+    wait::until(DEADLINE, &format!("{namespace} to be quiet"), || async {
+        let quiet = operated.proxy.quiet_for();
+        Ok(match quiet {
+            Some(quiet) if quiet >= QUIET => Seen::Met(()),
+            _ => Seen::NotYet(format!("last write {quiet:?} ago: {:?}", operated.proxy.writes().last())),
+        })
+    })
+    .await?;
+    operated.operator.must_run()?;
+    let panics = operated.operator.panics();
+    ensure!(panics.is_empty(), "it panicked: {panics:?}");
+    let run = census.run().await?;
+    let mut writes = numbers(&operated.proxy.points());
+    for (class, before) in before {
+        writes.entry(class).and_modify(|count| *count -= before);
+    }
+    let struck = met(&namespace) || !operated.proxy.kills().is_empty();
+    drop(operated);
+    bed().discard(&namespace).await?;
+    Ok(Walked { run, writes, struck })
+}
+
+/// Whether a request to a member of this namespace met a fault.
+fn met(namespace: &str) -> bool {
+    let members = format!("{namespace}/");
+    etcd().met().iter().any(|(member, ..)| member.starts_with(&members))
+}
+
+fn numbers(points: &[Point]) -> BTreeMap<Class, usize> {
+    let mut numbers = BTreeMap::new();
+    for point in points {
+        *numbers.entry(point.class).or_default() += 1;
+    }
+    numbers
+}

@@ -1,0 +1,163 @@
+//! What an operator has to do in a run.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use ballast_etcd_core::api::EtcdCluster;
+use ballast_etcd_simulated::server::Request;
+use ballast_testbed::wait::{self, Seen};
+use k8s_openapi::api::{
+    apps::v1::StatefulSet,
+    core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Service},
+};
+use kube::{
+    Api, Client, Resource,
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+
+/// Generous: many runs share two cores.
+const DEADLINE: Duration = Duration::from_mins(2);
+const NAME: &str = "my";
+
+/// A way through an operator's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// Nothing → three members.
+    Create,
+    /// One → three.
+    ScaleUp,
+    /// Three → one.
+    ScaleDown,
+    /// The claim and the pod of a member are deleted.
+    Replace,
+    /// A setting is changed: every member is restarted.
+    Settings,
+    /// The resource is deleted, and its volumes with it.
+    Delete,
+}
+
+impl Path {
+    /// Short, for a namespace.
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+
+    /// What it asks etcd to change.
+    pub fn asks(self) -> &'static [Request] {
+        match self {
+            Self::Create | Self::ScaleUp => &[Request::MemberAdd, Request::MemberPromote],
+            Self::ScaleDown => &[Request::MemberRemove],
+            Self::Replace => &[Request::MemberRemove, Request::MemberAdd, Request::MemberPromote],
+            Self::Settings => &[Request::MoveLeader],
+            Self::Delete => &[],
+        }
+    }
+
+    /// What there is before; the operator is not disturbed yet.
+    pub async fn prepare(self, client: &Client, namespace: &str) -> Result<()> {
+        let replicas = match self {
+            Self::Create => return Ok(()),
+            Self::ScaleUp => 1,
+            Self::ScaleDown | Self::Replace | Self::Settings | Self::Delete => 3,
+        };
+        create(client, namespace, replicas).await?;
+        ready(client, namespace).await
+    }
+
+    /// What happens; returns when the operator has answered it fully.
+    pub async fn walk(self, client: &Client, namespace: &str) -> Result<()> {
+        let api = clusters(client, namespace);
+        match self {
+            Self::Create => create(client, namespace, 3).await?,
+            Self::ScaleUp => edit(&api, json!({"replicas": 3})).await?,
+            Self::ScaleDown => edit(&api, json!({"replicas": 1})).await?,
+            Self::Settings => edit(&api, json!({"etcd": {"logLevel": "warn"}})).await?,
+            Self::Replace => {
+                let before = ids(&api).await?;
+                let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
+                let of_member = ListParams::default().labels("ballast.dev/member=my-1");
+                claims.delete_collection(&DeleteParams::default(), &of_member).await?;
+                let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+                pods.delete("my-1-0", &DeleteParams::default().grace_period(0)).await?;
+                wait::until(DEADLINE, "another id of my-1", || async {
+                    let now = ids(&api).await?;
+                    Ok((now.contains_key("my-1") && now.get("my-1") != before.get("my-1")).then_some(()))
+                })
+                .await?;
+            }
+            Self::Delete => {
+                api.delete(NAME, &DeleteParams::default()).await?;
+                return gone(client, namespace).await;
+            }
+        }
+        ready(client, namespace).await
+    }
+}
+
+fn clusters(client: &Client, namespace: &str) -> Api<EtcdCluster> {
+    Api::namespaced(client.clone(), namespace)
+}
+
+async fn create(client: &Client, namespace: &str, replicas: i32) -> Result<()> {
+    let resource: EtcdCluster = serde_json::from_value(json!({
+        "apiVersion": "etcd.ballast.dev/v1alpha1",
+        "kind": "EtcdCluster",
+        "metadata": {"name": NAME, "namespace": namespace},
+        "spec": {"replicas": replicas, "version": "3.6.16", "storage": {"size": "1Gi", "whenDeleted": "Delete"}},
+    }))?;
+    clusters(client, namespace).create(&PostParams::default(), &resource).await?;
+    Ok(())
+}
+
+async fn edit(api: &Api<EtcdCluster>, spec: Value) -> Result<()> {
+    api.patch(NAME, &PatchParams::default(), &Patch::Merge(json!({"spec": spec}))).await?;
+    Ok(())
+}
+
+async fn ids(api: &Api<EtcdCluster>) -> Result<std::collections::BTreeMap<String, String>> {
+    let members = api.get(NAME).await?.status.context("no status yet")?.members;
+    Ok(members.into_iter().filter_map(|member| Some((member.name, member.id?))).collect())
+}
+
+/// Ready at the current generation, and nothing left to do.
+async fn ready(client: &Client, namespace: &str) -> Result<()> {
+    let api = clusters(client, namespace);
+    wait::until_in(client, namespace, DEADLINE, &format!("{namespace} to be Ready"), || async {
+        let resource = api.get(NAME).await?;
+        let status = resource.status.unwrap_or_default();
+        let is = |type_: &str, value: &str| {
+            status.conditions.iter().any(|condition| condition.type_ == type_ && condition.status == value)
+        };
+        let plan = status.plan.clone().unwrap_or_default();
+        let done = status.observed_generation == resource.metadata.generation
+            && is("Ready", "True")
+            && is("Progressing", "False")
+            && plan.step.is_none()
+            && plan.blocked.is_empty();
+        Ok(if done { Seen::Met(()) } else { Seen::NotYet(serde_json::to_string(&status)?) })
+    })
+    .await
+}
+
+async fn gone(client: &Client, namespace: &str) -> Result<()> {
+    async fn left<K>(client: &Client, namespace: &str) -> Result<usize>
+    where
+        K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+            + Clone
+            + serde::de::DeserializeOwned
+            + std::fmt::Debug,
+    {
+        let ours = ListParams::default().labels("app.kubernetes.io/managed-by=ballast-etcd");
+        Ok(Api::<K>::namespaced(client.clone(), namespace).list(&ours).await?.items.len())
+    }
+    wait::until_in(client, namespace, DEADLINE, &format!("{namespace} to be empty"), || async {
+        let left = left::<StatefulSet>(client, namespace).await?
+            + left::<Pod>(client, namespace).await?
+            + left::<PersistentVolumeClaim>(client, namespace).await?
+            + left::<ConfigMap>(client, namespace).await?
+            + left::<Service>(client, namespace).await?;
+        Ok(if left == 0 { Seen::Met(()) } else { Seen::NotYet(format!("{left} objects")) })
+    })
+    .await
+}
