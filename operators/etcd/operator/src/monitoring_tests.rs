@@ -110,6 +110,7 @@ fn exported() -> BTreeMap<String, Vec<BTreeMap<String, String>>> {
     metrics.intended("AddMember");
     metrics.wrote("apply", "Service", "Ok");
     metrics.watch_failed("Pod");
+    metrics.set_leader("etcd-operator.ballast.dev", true);
     let mut all: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for line in metrics.encode().unwrap().lines().filter(|line| !line.starts_with('#')) {
         let (series, _) = line.rsplit_once(' ').unwrap();
