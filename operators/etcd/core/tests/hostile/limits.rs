@@ -1,5 +1,8 @@
 //! Large resources.
 
+// Time is what is asked about here.
+#![allow(clippy::disallowed_methods)]
+
 use std::time::{Duration, Instant};
 
 use ballast_core::object::Children;
@@ -47,7 +50,6 @@ fn long_texts_make_no_long_status() {
 
 /// As large as the API server takes them: it stores at most 1.5 MiB.
 #[rstest]
-#[allow(clippy::disallowed_methods)] // Time is what this test is about.
 #[case::annotation(Place::Value("/spec/pod/template/metadata/annotations/note".to_owned()))]
 #[case::argument(Place::Value("/spec/pod/template/spec/containers/1/args/0".to_owned()))]
 #[case::setting(Place::Value("/spec/etcd/extraConfig/cors".to_owned()))]

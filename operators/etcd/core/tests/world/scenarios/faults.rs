@@ -66,6 +66,19 @@ fn edits_by_hand_are_undone_and_nothing_rolls(
     assert_eq!(sim.etcd.running.keys().cloned().collect::<Vec<_>>(), pods);
 }
 
+#[rstest]
+#[case(Kind::PodDisruptionBudget, json!({"disruptionBudget": {"enabled": false}}))]
+#[case(Kind::NetworkPolicy, json!({"networkPolicy": {"enabled": false}}))]
+fn what_is_switched_off_goes_and_nothing_rolls(#[case] kind: Kind, #[case] change: serde_json::Value) {
+    let mut sim = Simulation::converged(&spec(3));
+    let pods: Vec<String> = sim.etcd.running.keys().cloned().collect();
+    assert!(sim.world.live(kind, "my").is_some());
+    sim.edit(&change);
+    sim.converge();
+    assert_eq!(sim.world.live(kind, "my"), None);
+    assert_eq!(sim.etcd.running.keys().cloned().collect::<Vec<_>>(), pods);
+}
+
 #[test]
 fn without_the_list_nothing_disruptive_happens() {
     let mut sim = Simulation::converged(&spec(3));
