@@ -54,8 +54,8 @@ testbed: lab
 test: testbed ## Everything that needs no nodes
 	@cargo test --locked --workspace $(ARGS)
 
-test-full: testbed ## The same with many more random cases; takes long
-	@PROPTEST_CASES=$${PROPTEST_CASES:-5000} cargo test --locked --workspace $(ARGS) -- --include-ignored
+test-full: testbed ## The same with many more random cases and every crash; takes long
+	@BALLAST_CRASH_EVERY=1 PROPTEST_CASES=$${PROPTEST_CASES:-5000} cargo test --locked --workspace $(ARGS) -- --include-ignored
 
 e2e: lab ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names
 	@$(E2E) run $(CLUSTER_ARGUMENT) $(ARGS)
