@@ -5,7 +5,7 @@ const GENERATED: usize = 8;
 
 /// Replaces generated words by `*`, and this namespace by `<namespace>`.
 ///
-/// A generated word has eight or more hexadecimal digits, one of them a decimal one: hashes, ids and, since the dashes of
+/// A generated word has eight or more hexadecimal digits, one of them a decimal one, or is the hash of a revision: hashes, ids and, since the dashes of
 /// a uid stand between words, the first part of a uid; the shorter words behind it go with it. So are the numbers of
 /// a pod's address. A text that is a time is `<time>` as a whole.
 pub fn text(text: &str, namespace: &str) -> String {
@@ -78,7 +78,14 @@ fn hexadecimal(word: &str) -> bool {
 }
 
 fn generated(word: &str) -> bool {
-    word.len() >= GENERATED && hexadecimal(word) && word.bytes().any(|byte| byte.is_ascii_digit())
+    let digit = word.bytes().any(|byte| byte.is_ascii_digit());
+    digit && (word.len() >= GENERATED && hexadecimal(word) || revision(word))
+}
+
+/// Whether this may be the hash in the name of a ControllerRevision: a number of 32 bits whose digits Kubernetes has
+/// replaced by characters that spell no words (`SafeEncodeString`).
+fn revision(word: &str) -> bool {
+    (6..=10).contains(&word.len()) && word.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte))
 }
 
 /// Whether `word`, a part of `text`, is the first of a uid: 8-4-4-4-12 digits.
@@ -117,6 +124,9 @@ mod tests {
 
     #[rstest]
     #[case("data-my-0-0a1b2c3d-88f6bfd230e012c8", "data-my-0-*-*")]
+    #[case("my-0-87bdc8f", "my-0-*")]
+    #[case("my-0-6bd9f7x44t", "my-0-*")]
+    #[case("etcd-3 runs for 45 s", "etcd-3 runs for 45 s")]
     #[case("0a1b2c3d-1111-2222-3333-444455556666", "*")]
     #[case("x-0a1b2c3d-1111-2222-3333-444455556666-bootstrap", "x-*-bootstrap")]
     #[case("my-config-0123456789abcdef", "my-config-*")]
