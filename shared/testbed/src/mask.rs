@@ -82,7 +82,7 @@ fn generated(word: &str) -> bool {
     digit && (word.len() >= GENERATED && hexadecimal(word) || revision(word))
 }
 
-/// Whether this may be the hash in the name of a ControllerRevision: a number of 32 bits whose digits Kubernetes has
+/// Whether this may be the hash in the name of a `ControllerRevision`: a number of 32 bits whose digits Kubernetes has
 /// replaced by characters that spell no words (`SafeEncodeString`).
 fn revision(word: &str) -> bool {
     (6..=10).contains(&word.len()) && word.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte))
