@@ -85,8 +85,26 @@ impl OperatorProcess {
 
     /// Asks it to end (SIGTERM); it is there until it has.
     pub fn terminate(&self) -> Result<()> {
-        let state = self.shared.state();
-        state.running.as_ref().context("the operator does not run")?.terminate()
+        self.signal("TERM")
+    }
+
+    /// Stops it where it stands, with SIGSTOP, as a machine that hangs would.
+    pub fn freeze(&self) -> Result<()> {
+        self.signal("STOP")
+    }
+
+    /// Lets it go on after [`Self::freeze`], as if no time had passed.
+    pub fn thaw(&self) -> Result<()> {
+        self.signal("CONT")
+    }
+
+    fn signal(&self, signal: &str) -> Result<()> {
+        self.shared.state().running.as_ref().context("the operator does not run")?.signal(signal)
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.shared.state().running.as_mut().is_some_and(|running| running.ended().is_some())
     }
 
     /// How often it was started.

@@ -112,10 +112,10 @@ impl Running {
         let _ = self.child.wait();
     }
 
-    /// Asks it to end, with SIGTERM.
-    pub(crate) fn terminate(&self) -> Result<()> {
+    /// Sends it a signal, by the name that `kill` knows.
+    pub(crate) fn signal(&self, signal: &str) -> Result<()> {
         let status = Command::new("kill")
-            .args(["-TERM", &self.pid().to_string()])
+            .args([&format!("-{signal}"), &self.pid().to_string()])
             .status()
             .context("cannot run kill")?;
         anyhow::ensure!(status.success(), "{} cannot be signalled", self.name);

@@ -41,13 +41,19 @@ pub fn turns() -> &'static Semaphore {
 
 /// The operator, alone in its namespace and quick to look again.
 pub fn operator() -> Program {
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    operator_with("--leader-elect=false")
+}
+
+/// One of several replicas.
+pub fn replica(namespace: &str, pod: &str) -> Program {
+    operator_with(&format!("--leader-elect=true --pod-namespace {namespace} --pod-name {pod}"))
+}
+
+fn operator_with(election: &str) -> Program {
+    let line = format!("--operator-image operator:test --resync 1 --dial {} {election}", etcd().address());
     Program {
         path: env!("CARGO_BIN_EXE_etcd-operator").into(),
-        args: words(&format!(
-            "--operator-image operator:test --leader-elect=false --resync 1 --dial {}",
-            etcd().address()
-        )),
+        args: line.split(' ').map(str::to_owned).collect(),
         env: vec![],
     }
 }

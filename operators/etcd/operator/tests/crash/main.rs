@@ -3,10 +3,13 @@
 //! Each kill is a run of its own, in a namespace of its own, with a real API server and controller manager, simulated
 //! kubelets and a simulated etcd. A killed run must end with the same objects as undisturbed ones, must have created and
 //! deleted each of them as often, and must be quiet afterwards.
+//!
+//! `frozen` does the same to one of two replicas, which is stopped and goes on when the other leads.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bed;
+mod frozen;
 mod matrix;
 mod path;
 
@@ -41,4 +44,9 @@ fn settings() {
 #[test]
 fn delete() {
     nothing_to_write(Path::Delete);
+}
+
+#[rstest::rstest]
+fn a_frozen_leader_writes_nothing_when_it_wakes(#[values(3, 7, 12)] after: usize) {
+    frozen::leader(after);
 }

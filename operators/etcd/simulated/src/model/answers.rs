@@ -92,7 +92,17 @@ impl Etcd {
         })
     }
 
+    /// A member that takes part has applied what a majority has agreed on before it answers a linearizable read, also right after
+    /// it has started; any other knows what it was told last.
     fn view(&self, running: &Running) -> List {
+        let cluster = self.clusters.get(&running.cluster).filter(|cluster| {
+            self.has_quorum(cluster)
+                && self.takes_part(&running.process)
+                && cluster.members.contains_key(&running.id)
+        });
+        if let Some(cluster) = cluster {
+            return cluster.members.clone();
+        }
         self.replicas.get(&running.process.disk).map(|replica| replica.list.clone()).unwrap_or_default()
     }
 
