@@ -41,6 +41,23 @@ fn sizes_change_by_single_edits() {
     }
 }
 
+/// What it has agreed to it knows as soon as it answers again.
+#[test]
+fn the_only_voter_restarts_while_a_learner_is_added() {
+    for calm in 0..6 {
+        let mut sim = Simulation::new(&spec(1));
+        sim.eager = false;
+        sim.run(calm);
+        sim.edit(&json!({"replicas": 2}));
+        for _ in 0..12 {
+            sim.world.delete_pod_by_hand("my-0-0");
+            sim.pass();
+            sim.tick();
+        }
+        sim.converge();
+    }
+}
+
 #[test]
 fn nothing_is_written_once_converged() {
     let mut sim = Simulation::new(&spec(3));
