@@ -139,7 +139,7 @@ impl Lab {
         running.kill();
         until(Duration::from_secs(10), "the API server to have ended", || async {
             process::reap(running.pid);
-            Ok((!running.alive()).then_some(()))
+            Ok(running.gone().then_some(()))
         })
         .await?;
         control_plane::start_api_server()

@@ -33,6 +33,12 @@ impl Identity {
         Self::of(self.pid) == Some(self)
     }
 
+    /// Whether nothing of it is left that could hold a file or a port: a process may have ended while threads of it have not.
+    pub(crate) fn gone(self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count);
+        !self.alive() && threads <= 1
+    }
+
     /// Ends the process at once. Nothing happens when it has ended already.
     pub(crate) fn kill(self) {
         if self.alive() {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use ballast_etcd_core::api::EtcdCluster;
 use ballast_etcd_simulated::server::{Fault, Request, Rule};
 use ballast_testbed::{
-    Class, Disturbance, Moment, Operated, Point, Run,
+    Class, Disturbance, Fault as ApiFault, Moment, Operated, Point, Run,
     census::{Census, compare, kinds},
     wait::{self, Seen},
 };
@@ -32,12 +32,14 @@ const LATE: Duration = Duration::from_secs(3);
 const EVERY: usize = 8;
 
 /// What is done to the operator in a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Blow {
     /// It is killed around a write to the API server.
     AtApi(Moment, Point),
     /// Its first request of this kind meets a fault, and it is killed while it waits for the answer, or not.
     AtEtcd { request: Request, fault: Fault, killed: bool },
+    /// What it reads or is answered is not as it should be, from then on.
+    Disturbed(Vec<Disturbance>),
 }
 
 /// What came of a run.
@@ -45,15 +47,31 @@ struct Walked {
     run: Run,
     /// Writes of each class while the path was walked.
     writes: BTreeMap<Class, usize>,
+    /// Events of each object before and after.
+    events: (BTreeMap<String, usize>, BTreeMap<String, usize>),
     /// Whether the blow was struck.
     struck: bool,
 }
 
 /// Strikes the operator around every write of the path, and every request to etcd that changes something.
 pub fn exhaust(path: Path) {
+    strike(path, |path, first, second| [at_api(&first.writes, &second.writes), at_etcd(path)].concat());
+}
+
+/// Lets the operator see the path in the wrong order, late, as it was, or with answers that fail.
+pub fn disturb(path: Path) {
+    strike(path, |_, first, second| disturbances(first, second));
+}
+
+/// Hides one event from the operator, each in turn.
+pub fn hide(path: Path) {
+    strike(path, |_, first, second| hidden(first, second));
+}
+
+fn strike(path: Path, blows: impl Fn(Path, &Walked, &Walked) -> Vec<Blow>) {
     let begun = Instant::now();
     let Counts { struck, missed, left_out } =
-        bed().block_on(all(path)).unwrap_or_else(|error| panic!("{path:?}: {error:#}"));
+        bed().block_on(all(path, blows)).unwrap_or_else(|error| panic!("{path:?}: {error:#}"));
     eprintln!(
         "{path:?}: struck {struck} times, {missed} moments did not come, {left_out} left out; {:.0} s",
         begun.elapsed().as_secs_f64()
@@ -75,11 +93,10 @@ struct Counts {
     left_out: usize,
 }
 
-async fn all(path: Path) -> Result<Counts> {
+async fn all(path: Path, blows: impl Fn(Path, &Walked, &Walked) -> Vec<Blow>) -> Result<Counts> {
     let (first, second) = tokio::try_join!(walk(path, None), walk(path, None))?;
-    let mut blows = at_api(&first.writes, &second.writes);
+    let blows = blows(path, &first, &second);
     ensure!(blows.len() >= 4, "{path:?} writes next to nothing: {:?}", first.writes);
-    blows.extend(at_etcd(path));
     let every = number("BALLAST_CRASH_EVERY").unwrap_or(EVERY).max(1);
     let seed = number("BALLAST_CRASH_SEED").unwrap_or_default();
     let total = blows.len();
@@ -92,7 +109,7 @@ async fn all(path: Path) -> Result<Counts> {
     let reference = [first.run, second.run];
     let mut counts = Counts { left_out: total - chosen.len(), ..Counts::default() };
     let mut wrong = vec![];
-    let runs = chosen.iter().map(|blow| async move { (*blow, walk(path, Some(*blow)).await) });
+    let runs = chosen.iter().map(|blow| async move { (blow, walk(path, Some(blow)).await) });
     let mut runs = futures::stream::iter(runs).buffer_unordered(chosen.len());
     while let Some((blow, outcome)) = runs.next().await {
         match outcome {
@@ -142,7 +159,63 @@ fn at_etcd(path: Path) -> Vec<Blow> {
         .collect()
 }
 
-async fn walk(path: Path, blow: Option<Blow>) -> Result<Walked> {
+/// The seeds of what comes by chance.
+const SEEDS: std::ops::Range<u64> = 0..4;
+
+fn disturbances(first: &Walked, second: &Walked) -> Vec<Blow> {
+    let faults = vec![
+        ApiFault::Conflict,
+        ApiFault::TooManyRequests(1),
+        ApiFault::InternalError,
+        ApiFault::Unavailable,
+        ApiFault::Unsent,
+        ApiFault::Unanswered,
+    ];
+    let chance = SEEDS.flat_map(|seed| {
+        [
+            Disturbance::Answers { seed, one_in: 20, faults: faults.clone() },
+            Disturbance::EndWatches { seed, one_in: 4 },
+            Disturbance::ShuffleLists { seed },
+            Disturbance::Delay { seed, up_to: Duration::from_millis(400) },
+        ]
+    });
+    let count = |walked: &Walked| walked.writes.get(&Class::Object).copied().unwrap_or_default();
+    let stale = (1..=count(first).min(count(second))).map(|number| {
+        let point = Point { class: Class::Object, number };
+        vec![
+            Disturbance::Kill(Moment::After, point),
+            Disturbance::Stale { before: point, hold: Duration::from_secs(2) },
+        ]
+    });
+    chance.map(|one| vec![one]).chain(stale).map(Blow::Disturbed).collect()
+}
+
+fn hidden(first: &Walked, second: &Walked) -> Vec<Blow> {
+    // Only what is followed by another event: nobody learns of what is never told again.
+    let (before, after) = &first.events;
+    let hidden = after.iter().flat_map(|(object, last)| {
+        let begin = before.get(object).copied().unwrap_or_default() + 1;
+        let end = (*last).min(second.events.1.get(object).copied().unwrap_or_default());
+        (begin..end).map(|change| vec![Disturbance::HideEvent { object: object.clone(), change }])
+    });
+    hidden.map(Blow::Disturbed).collect()
+}
+
+/// The same, with the numbers of the run that it is done in.
+fn from_now(disturbances: &[Disturbance], before: &BTreeMap<Class, usize>) -> Vec<Disturbance> {
+    let moved = |point: Point| Point {
+        number: before.get(&point.class).copied().unwrap_or_default() + point.number,
+        ..point
+    };
+    let moved = disturbances.iter().cloned().map(|one| match one {
+        Disturbance::Kill(moment, point) => Disturbance::Kill(moment, moved(point)),
+        Disturbance::Stale { before, hold } => Disturbance::Stale { before: moved(before), hold },
+        other => other,
+    });
+    moved.collect()
+}
+
+async fn walk(path: Path, blow: Option<&Blow>) -> Result<Walked> {
     let _turn = turns().acquire().await?;
     let namespace = bed().namespace(&path.name()).await?;
     let client = bed().client();
@@ -152,21 +225,27 @@ async fn walk(path: Path, blow: Option<Blow>) -> Result<Walked> {
     let operated = Operated::start(bed().control_plane(), operator(), &namespace, vec![]).await?;
     path.prepare(client, &namespace).await.context("before the blow")?;
     let before = numbers(&operated.proxy.points());
+    let events = operated.proxy.events();
     let walked = path.walk(client, &namespace);
     match blow {
         None => walked.await?,
         Some(Blow::AtApi(moment, point)) => {
-            let number = before.get(&point.class).copied().unwrap_or_default() + point.number;
-            operated.proxy.disturb(vec![Disturbance::Kill(moment, Point { number, ..point })]);
+            operated.proxy.disturb(from_now(&[Disturbance::Kill(*moment, *point)], &before));
             walked.await?;
         }
+        Some(Blow::Disturbed(disturbances)) => {
+            operated.proxy.disturb(from_now(disturbances, &before));
+            walked.await?;
+            // What comes by chance would go on; it is over when the path is.
+            operated.proxy.disturb(vec![]);
+        }
         Some(Blow::AtEtcd { request, fault, killed }) => {
-            etcd().inject(Rule::all(fault).to(&format!("{namespace}/")).on(request).times(1));
+            etcd().inject(Rule::all(*fault).to(&format!("{namespace}/")).on(*request).times(1));
             let kill = async {
-                while killed && !met(&namespace) {
+                while *killed && !met(&namespace) {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
-                if killed {
+                if *killed {
                     (operated.operator.killer())();
                 }
                 std::future::pending::<()>().await;
@@ -193,10 +272,13 @@ async fn walk(path: Path, blow: Option<Blow>) -> Result<Walked> {
     for (class, before) in before {
         writes.entry(class).and_modify(|count| *count -= before);
     }
-    let struck = met(&namespace) || !operated.proxy.kills().is_empty();
+    // What is not a kill is done, or shows nothing and costs nothing.
+    let disturbed = matches!(blow, Some(Blow::Disturbed(_)));
+    let struck = disturbed || met(&namespace) || !operated.proxy.kills().is_empty();
+    let events = (events, operated.proxy.events());
     drop(operated);
     bed().discard(&namespace).await?;
-    Ok(Walked { run, writes, struck })
+    Ok(Walked { run, writes, events, struck })
 }
 
 /// Whether a request to a member of this namespace met a fault.
