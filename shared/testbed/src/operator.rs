@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::ControlPlane;
@@ -85,20 +86,20 @@ impl OperatorProcess {
 
     /// Asks it to end (SIGTERM); it is there until it has.
     pub fn terminate(&self) -> Result<()> {
-        self.signal("TERM")
+        self.signal(Signal::SIGTERM)
     }
 
     /// Stops it where it stands, with SIGSTOP, as a machine that hangs would.
     pub fn freeze(&self) -> Result<()> {
-        self.signal("STOP")
+        self.signal(Signal::SIGSTOP)
     }
 
     /// Lets it go on after [`Self::freeze`], as if no time had passed.
     pub fn thaw(&self) -> Result<()> {
-        self.signal("CONT")
+        self.signal(Signal::SIGCONT)
     }
 
-    fn signal(&self, signal: &str) -> Result<()> {
+    fn signal(&self, signal: Signal) -> Result<()> {
         self.shared.state().running.as_ref().context("the operator does not run")?.signal(signal)
     }
 

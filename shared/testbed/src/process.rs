@@ -11,6 +11,8 @@ use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// What the starting thread is asked to do, and where its answer goes.
 type Job = (Command, mpsc::Sender<std::io::Result<Child>>);
@@ -112,14 +114,10 @@ impl Running {
         let _ = self.child.wait();
     }
 
-    /// Sends it a signal, by the name that `kill` knows.
-    pub(crate) fn signal(&self, signal: &str) -> Result<()> {
-        let status = Command::new("kill")
-            .args([&format!("-{signal}"), &self.pid().to_string()])
-            .status()
-            .context("cannot run kill")?;
-        anyhow::ensure!(status.success(), "{} cannot be signalled", self.name);
-        Ok(())
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = Pid::from_raw(i32::try_from(self.pid())?);
+        kill(pid, signal).with_context(|| format!("{} cannot be signalled", self.name))
     }
 }
 
