@@ -16,37 +16,33 @@ const CHAINS: [&str; 3] = ["FORWARD", "INPUT", "OUTPUT"];
 /// Traffic that does not pass, in both directions. It passes again after [`Partition::heal`].
 #[derive(Debug)]
 #[must_use = "a partition that nobody heals stays"]
-pub struct Partition {
-    nodes: Vec<Node>,
-    rules: Vec<(Ipv4Addr, Ipv4Addr)>,
-}
+pub struct Partition(Vec<Node>);
 
 impl Partition {
     /// Drops what goes between an address of `left` and one of `right`. Both ends drop it, so that it does not matter on
     /// which nodes they are.
     pub(crate) fn cut(nodes: Vec<Node>, left: &[Ipv4Addr], right: &[Ipv4Addr]) -> Result<Self> {
-        let pairs = left.iter().flat_map(|left| right.iter().map(move |right| (*left, *right)));
-        let rules = pairs.flat_map(|(left, right)| [(left, right), (right, left)]).collect();
-        let partition = Self { nodes, rules };
-        if let Err(error) = partition.change("-I") {
+        let partition = Self(nodes);
+        if let Err(error) = partition.drop_between(left, right) {
             partition.heal()?;
             return Err(error);
         }
         Ok(partition)
     }
 
-    /// Lets everything pass again.
+    /// Lets everything pass again, also what another partition of these nodes holds back.
     pub fn heal(&self) -> Result<()> {
-        self.nodes.iter().try_for_each(heal)
+        self.0.iter().try_for_each(heal)
     }
 
-    fn change(&self, action: &str) -> Result<()> {
-        for node in &self.nodes {
-            for (from, to) in &self.rules {
+    fn drop_between(&self, left: &[Ipv4Addr], right: &[Ipv4Addr]) -> Result<()> {
+        let pairs = left.iter().flat_map(|left| right.iter().map(move |right| (left, right)));
+        for (from, to) in pairs.flat_map(|(left, right)| [(left, right), (right, left)]) {
+            let (from, to) = (from.to_string(), to.to_string());
+            let rule = ["-s", &from, "-d", &to, "-m", "comment", "--comment", MARK, "-j", "DROP"];
+            for node in &self.0 {
                 for chain in CHAINS {
-                    let (from, to) = (from.to_string(), to.to_string());
-                    let rule = ["-s", &from, "-d", &to, "-m", "comment", "--comment", MARK, "-j", "DROP"];
-                    iptables(node, [action, chain].iter().chain(&rule).copied())?;
+                    iptables(node, ["-I", chain].into_iter().chain(rule))?;
                 }
             }
         }

@@ -181,6 +181,7 @@ pub(crate) async fn scale_operator(environment: &Environment, replicas: i32) -> 
     .await
 }
 
-fn operators_pods() -> ListParams {
+/// The pods of the operator.
+pub(crate) fn operators_pods() -> ListParams {
     ListParams::default().labels("app.kubernetes.io/name=etcd-operator")
 }

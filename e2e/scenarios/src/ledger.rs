@@ -78,6 +78,13 @@ impl Ledger {
         .await
     }
 
+    /// The node that it runs on.
+    pub(crate) async fn node(&self) -> Result<String> {
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let pod = api.get(&self.pod).await?;
+        pod.spec.and_then(|spec| spec.node_name).context("the ledger has no node")
+    }
+
     /// Its figures.
     pub(crate) async fn stats(&self) -> Result<Stats> {
         proxy::get(&self.client, &self.namespace, &self.pod, PORT, "stats").await

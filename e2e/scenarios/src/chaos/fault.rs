@@ -1,8 +1,8 @@
 //! Faults as they are done and undone.
 
-use std::{net::Ipv4Addr, time::Duration};
+use std::net::Ipv4Addr;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use ballast_lab::{CONTROL_PLANE_ADDRESS, Lab, Partition};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -12,9 +12,6 @@ use kube::{
 
 use super::schedule::Fault;
 use crate::{etcd::cluster::Cluster, install};
-
-/// The last bytes of a volume: enough that the file system itself does not complain.
-const LEAVE: u64 = 0;
 
 /// Whom faults meet.
 pub(crate) struct Victim<'a> {
@@ -67,7 +64,7 @@ impl Victim<'_> {
             Fault::FillDisk(which) => {
                 let claims = self.cluster.claim_names().await?;
                 let Some((member, claim)) = nth(claims, which) else { return Ok(None) };
-                ballast_lab::fill(self.client(), &self.cluster.namespace, &claim, LEAVE).await?;
+                ballast_lab::fill(self.client(), &self.cluster.namespace, &claim, 0).await?;
                 Ok(Some((member, Undo::Unfill { claim })))
             }
             Fault::RestartApi => {
@@ -120,8 +117,7 @@ impl Victim<'_> {
 
     async fn operators(&self) -> Result<Vec<(String, Ipv4Addr)>> {
         let api: Api<Pod> = Api::namespaced(self.client().clone(), install::NAMESPACE);
-        let ours = ListParams::default().labels("app.kubernetes.io/name=etcd-operator");
-        self.addresses(&api, &ours).await
+        self.addresses(&api, &install::operators_pods()).await
     }
 
     async fn addresses(&self, api: &Api<Pod>, which: &ListParams) -> Result<Vec<(String, Ipv4Addr)>> {
@@ -150,21 +146,4 @@ impl Victim<'_> {
 fn nth<V>(all: std::collections::BTreeMap<String, V>, which: u8) -> Option<(String, V)> {
     let count = all.len();
     all.into_iter().nth(usize::from(which) % count.max(1))
-}
-
-/// The node of the ledger.
-pub(crate) async fn witness(cluster: &Cluster) -> Result<String> {
-    let pod = cluster.pods().get("ledger").await?;
-    pod.spec.and_then(|spec| spec.node_name).context("the ledger has no node")
-}
-
-/// Fails if writes stood still for longer than this.
-pub(crate) fn within(limit: Duration, stood_still: Duration) -> Result<()> {
-    ensure!(
-        stood_still <= limit,
-        "no write was acknowledged for {} s, at most {} s are fine",
-        stood_still.as_secs(),
-        limit.as_secs()
-    );
-    Ok(())
 }

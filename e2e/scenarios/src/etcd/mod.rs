@@ -24,10 +24,7 @@ mod upgrade;
 mod volume;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api,
-    api::{ListParams, LogParams},
-};
+use kube::{Api, api::LogParams};
 
 use crate::{environment::Environment, install, scenario, scenario::Scenario};
 
@@ -137,8 +134,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 /// The end of the operator's log, for a failed scenario.
 pub(crate) async fn operator_log(environment: &Environment) -> String {
     let pods: Api<Pod> = Api::namespaced(environment.client.clone(), install::NAMESPACE);
-    let ours = ListParams::default().labels("app.kubernetes.io/name=etcd-operator");
-    let Ok(list) = pods.list(&ours).await else { return String::new() };
+    let Ok(list) = pods.list(&install::operators_pods()).await else { return String::new() };
     let mut text = String::new();
     for pod in list.items.iter().filter_map(|pod| pod.metadata.name.as_deref()) {
         let params = LogParams { tail_lines: Some(40), ..LogParams::default() };

@@ -31,13 +31,9 @@ async fn node_lost(context: &Context<'_>, more: &Value, with_zones: bool) -> Res
     let lab = context.environment.lab()?;
     let cluster = Cluster::create(context, "my", spec(3, "3.6.16", more)).await?;
     cluster.ready().await?;
-    let ledger_node = {
-        let ledger = cluster.ledger().await?;
-        ledger.progress(100).await?;
-        let pod = cluster.pods().get("ledger").await?;
-        (ledger, pod.spec.and_then(|spec| spec.node_name).context("the ledger has no node")?)
-    };
-    let (ledger, busy) = ledger_node;
+    let ledger = cluster.ledger().await?;
+    ledger.progress(100).await?;
+    let busy = ledger.node().await?;
     // Neither the ledger nor the operator is what this is about: their nodes stay.
     let operator = operator_node(context).await?;
     let mut chosen = None;
@@ -110,9 +106,6 @@ async fn come_back(context: &Context<'_>, lab: &Lab, node: &str) -> Result<()> {
 async fn operator_node(context: &Context<'_>) -> Result<String> {
     let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
         kube::Api::namespaced(context.environment.client.clone(), install::NAMESPACE);
-    let list = pods
-        .list(&kube::api::ListParams::default().labels("app.kubernetes.io/name=etcd-operator"))
-        .await?
-        .items;
+    let list = pods.list(&install::operators_pods()).await?.items;
     list.into_iter().find_map(|pod| pod.spec?.node_name).context("the operator has no node")
 }
