@@ -20,7 +20,7 @@ pub(super) async fn full(context: &Context<'_>) -> Result<()> {
         "storage": {"size": "1Gi"},
         "repair": {"restartAfter": "5s", "replaceAfter": REPLACE_AFTER},
     });
-    let (cluster, ledger) = super::start(context, &more).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &more).await?;
     let ids = cluster.ids().await?;
     let members = cluster.status().await?.members;
     let follower = members.into_iter().find(|member| member.role == "Follower").context("no follower")?.name;

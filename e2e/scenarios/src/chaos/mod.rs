@@ -7,7 +7,7 @@ mod schedule;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
 use self::{
@@ -15,7 +15,7 @@ use self::{
     schedule::{Fault, Planned},
 };
 use crate::{
-    etcd::cluster::{Cluster, spec},
+    etcd::cluster::Cluster,
     ledger::Ledger,
     scenario,
     scenario::{Context, Scenario},
@@ -62,17 +62,9 @@ pub(crate) fn mix() -> Scenario {
     scenario!("chaos-mixed", "everything at random, and the operator killed as well", mixed, needs_lab, long)
 }
 
-async fn start(context: &Context<'_>, more: &Value) -> Result<(Cluster, Ledger)> {
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", more)).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
-    Ok((cluster, ledger))
-}
-
 async fn kill(context: &Context<'_>) -> Result<()> {
     let Settings { minutes, seed } = context.chaos;
-    let (cluster, ledger) = start(context, &json!({})).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let ids = cluster.ids().await?;
     let planned = schedule::kills(seed, minutes, Duration::from_secs(10));
     endure(context, &cluster, &ledger, &planned, STILL).await?;
@@ -81,7 +73,7 @@ async fn kill(context: &Context<'_>) -> Result<()> {
 }
 
 async fn links(context: &Context<'_>) -> Result<()> {
-    let (cluster, ledger) = start(context, &json!({})).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let ids = cluster.ids().await?;
     let minute = Duration::from_mins(1);
     let faults =
@@ -102,7 +94,7 @@ async fn links(context: &Context<'_>) -> Result<()> {
 }
 
 async fn control_plane(context: &Context<'_>) -> Result<()> {
-    let (cluster, ledger) = start(context, &json!({})).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let before = cluster.pod_uids().await?;
     let second = Duration::from_secs(1);
     let planned = [
@@ -116,7 +108,7 @@ async fn control_plane(context: &Context<'_>) -> Result<()> {
 
 async fn mixed(context: &Context<'_>) -> Result<()> {
     let Settings { minutes, seed } = context.chaos;
-    let (cluster, ledger) = start(context, &json!({})).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let planned = schedule::mixed(seed, minutes);
     let longest = planned.iter().map(|planned| planned.lasts).max().unwrap_or_default();
     // A member that is killed while its node hears nothing comes back only afterwards.

@@ -5,17 +5,14 @@ use ballast_lab::wait::{self, Seen};
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{Cluster, DEADLINE, is_ready, spec},
+    cluster::{Cluster, DEADLINE, is_ready},
     roll::Roll,
     upgrade::leader,
 };
 use crate::scenario::Context;
 
 pub(crate) async fn settings(context: &Context<'_>) -> Result<()> {
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let leader = leader(&cluster).await?;
     ledger.reset_gap().await?;
     let roll = Roll::watch(&cluster).await?;
@@ -62,10 +59,7 @@ pub(crate) async fn bad_setting(context: &Context<'_>) -> Result<()> {
 }
 
 async fn stops_at_first(context: &Context<'_>, change: Value, revert: Value) -> Result<()> {
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let ids = cluster.ids().await?;
     let before = cluster.pod_uids().await?;
     cluster.edit(change).await?;

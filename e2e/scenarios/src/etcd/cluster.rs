@@ -61,6 +61,19 @@ impl Cluster {
         Self::create_in(context, &context.namespace, name, spec, json!({})).await
     }
 
+    /// Three members named `my` that are Ready, and a ledger that writes to them; `more` is laid over the specification.
+    pub(crate) async fn written_to(
+        context: &Context<'_>,
+        version: &str,
+        more: &Value,
+    ) -> Result<(Self, Ledger)> {
+        let cluster = Self::create(context, "my", spec(3, version, more)).await?;
+        cluster.ready().await?;
+        let ledger = cluster.ledger().await?;
+        ledger.progress(100).await?;
+        Ok((cluster, ledger))
+    }
+
     /// Creates one in any namespace, with annotations.
     pub(crate) async fn create_in(
         context: &Context<'_>,

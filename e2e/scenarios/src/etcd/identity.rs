@@ -24,10 +24,7 @@ pub(crate) async fn namesakes(context: &Context<'_>) -> Result<()> {
 }
 
 pub(crate) async fn adopt(context: &Context<'_>) -> Result<()> {
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let old = cluster.api().get("my").await?.metadata.uid.unwrap_or_default();
     let ids = cluster.ids().await?;
     cluster.delete().await?;

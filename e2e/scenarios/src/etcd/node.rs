@@ -6,10 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use ballast_lab::{Lab, wait::Seen};
 use serde_json::{Value, json};
 
-use super::{
-    cluster::{Cluster, spec},
-    create::zones,
-};
+use super::{cluster::Cluster, create::zones};
 use crate::{install, scenario::Context};
 
 /// Much shorter than anybody would want it: this is about what happens, not when.
@@ -29,10 +26,7 @@ pub(crate) async fn lost_with_zones(context: &Context<'_>) -> Result<()> {
 
 async fn node_lost(context: &Context<'_>, more: &Value, with_zones: bool) -> Result<()> {
     let lab = context.environment.lab()?;
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", more)).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", more).await?;
     let busy = ledger.node().await?;
     // Neither the ledger nor the operator is what this is about: their nodes stay.
     let operator = operator_node(context).await?;

@@ -7,19 +7,8 @@ use ballast_lab::wait::Seen;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
-use super::{
-    cluster::{Cluster, spec},
-    volume,
-};
-use crate::{ledger::Ledger, scenario::Context};
-
-async fn three(context: &Context<'_>) -> Result<(Cluster, Ledger)> {
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
-    Ok((cluster, ledger))
-}
+use super::{cluster::Cluster, volume};
+use crate::scenario::Context;
 
 /// Waits until `member` has another id than before, and serves.
 async fn replaced(cluster: &Cluster, member: &str, before: &BTreeMap<String, String>) -> Result<()> {
@@ -44,7 +33,7 @@ async fn replaced(cluster: &Cluster, member: &str, before: &BTreeMap<String, Str
 }
 
 pub(crate) async fn claim_deleted(context: &Context<'_>) -> Result<()> {
-    let (cluster, ledger) = three(context).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let ids = cluster.ids().await?;
     let claim = cluster.claim_names().await?.remove("my-1").context("my-1 has no claim")?;
     cluster.claims().delete(&claim, &DeleteParams::default()).await?;
@@ -56,7 +45,7 @@ pub(crate) async fn claim_deleted(context: &Context<'_>) -> Result<()> {
 
 /// A finalizer of somebody else keeps the claim for ever; meanwhile another member's pod is killed.
 pub(crate) async fn pinned_claim(context: &Context<'_>) -> Result<()> {
-    let (cluster, ledger) = three(context).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let ids = cluster.ids().await?;
     let claim = cluster.claim_names().await?.remove("my-1").context("my-1 has no claim")?;
     let finalizers = |list: serde_json::Value| Patch::Merge(json!({"metadata": {"finalizers": list}}));
@@ -82,7 +71,7 @@ pub(crate) async fn pinned_claim(context: &Context<'_>) -> Result<()> {
 
 /// The data goes under a running pod: first its container is restarted, in a second round its pod.
 pub(crate) async fn wiped(context: &Context<'_>) -> Result<()> {
-    let (cluster, ledger) = three(context).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     for (member, restart_pod) in [("my-1", false), ("my-2", true)] {
         let ids = cluster.ids().await?;
         let claim = cluster.claim_names().await?.remove(member).context("no claim")?;

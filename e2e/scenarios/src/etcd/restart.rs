@@ -5,14 +5,11 @@ use ballast_lab::wait::{self, Seen};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
-use super::cluster::{Cluster, DEADLINE, is_ready, spec};
+use super::cluster::{Cluster, DEADLINE, is_ready};
 use crate::{install, scenario::Context};
 
 pub(crate) async fn all_pods(context: &Context<'_>) -> Result<()> {
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let ids = cluster.ids().await?;
     let before = cluster.pod_uids().await?;
     install::scale_operator(context.environment, 0).await?;
@@ -50,10 +47,7 @@ async fn all_new_and_ready(
 
 /// What a graceful node shutdown leaves: pods in phase Succeeded (or Failed), which nobody restarts in place.
 pub(crate) async fn succeeded(context: &Context<'_>) -> Result<()> {
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let ids = cluster.ids().await?;
     let before = cluster.pod_uids().await?;
     for (pod, phase) in before.keys().zip(["Succeeded", "Failed", "Succeeded"]) {

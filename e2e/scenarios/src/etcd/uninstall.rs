@@ -8,7 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Api;
 use serde_json::json;
 
-use super::cluster::{Cluster, DEADLINE, is_ready, spec};
+use super::cluster::{Cluster, DEADLINE, is_ready};
 use crate::{
     install::{self, ETCD, NAMESPACE, SECOND_TAG},
     scenario::Context,
@@ -16,10 +16,7 @@ use crate::{
 
 pub(crate) async fn take_over(context: &Context<'_>) -> Result<()> {
     let environment = context.environment;
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let before = cluster.pod_uids().await?;
 
     environment.helm(&["uninstall", ETCD, "--namespace", NAMESPACE, "--wait"])?;

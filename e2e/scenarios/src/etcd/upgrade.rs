@@ -41,10 +41,7 @@ pub(crate) async fn rolling(context: &Context<'_>) -> Result<()> {
 
 /// Half way up, back down; then up for good, and down is refused, as is a jump.
 pub(crate) async fn reverted(context: &Context<'_>) -> Result<()> {
-    let cluster = Cluster::create(context, "my", spec(3, "3.5.33", &json!({}))).await?;
-    cluster.ready().await?;
-    let ledger = cluster.ledger().await?;
-    ledger.progress(100).await?;
+    let (cluster, ledger) = Cluster::written_to(context, "3.5.33", &json!({})).await?;
     cluster.edit(json!({"version": "3.6.16"})).await?;
     cluster
         .until("one member to run 3.6.16", |_, status| {
