@@ -15,30 +15,11 @@ mod path;
 
 use matrix::{disturb, exhaust, hide, nothing_to_write};
 use path::Path;
+use rstest::rstest;
 
-#[test]
-fn create() {
-    exhaust(Path::Create);
-}
-
-#[test]
-fn scale_up() {
-    exhaust(Path::ScaleUp);
-}
-
-#[test]
-fn scale_down() {
-    exhaust(Path::ScaleDown);
-}
-
-#[test]
-fn replace() {
-    exhaust(Path::Replace);
-}
-
-#[test]
-fn settings() {
-    exhaust(Path::Settings);
+#[rstest]
+fn killed(#[values(Path::Create, Path::ScaleUp, Path::ScaleDown, Path::Replace, Path::Settings)] path: Path) {
+    exhaust(path);
 }
 
 #[test]
@@ -46,12 +27,12 @@ fn delete() {
     nothing_to_write(Path::Delete);
 }
 
-#[rstest::rstest]
+#[rstest]
 fn a_frozen_leader_writes_nothing_when_it_wakes(#[values(3, 7, 12)] after: usize) {
     frozen::leader(after);
 }
 
-#[rstest::rstest]
+#[rstest]
 #[ignore = "takes many minutes: make test-full"]
 fn disturbed(
     #[values(Path::Create, Path::ScaleUp, Path::ScaleDown, Path::Replace, Path::Settings)] path: Path,
@@ -60,7 +41,7 @@ fn disturbed(
 }
 
 /// Known to fail: while a plan waits, what was hidden is not looked at again until something else happens.
-#[rstest::rstest]
+#[rstest]
 #[ignore = "takes many minutes: make test-full"]
 fn hidden_events(#[values(Path::Create, Path::Replace)] path: Path) {
     hide(path);
