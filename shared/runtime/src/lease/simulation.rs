@@ -3,69 +3,29 @@
 //! Clocks run at different speeds, requests and answers are lost or late, processes freeze, are killed, and are told to
 //! stop. At no instant of true time may two gates be open; and when the faults have ended, somebody must lead.
 
+mod properties;
+mod script;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use proptest::{prelude::*, strategy::ValueTree};
+use proptest::prelude::*;
 
+use self::script::{FAULTS_END, Fate, Loss, QUICK, Script, Time, Trouble};
 use super::{
     elector::{Answer, Ask, Elector, Outcome, Step},
     timing::Timing,
 };
 use crate::{clock::Moment, writer::REQUEST_TIMEOUT};
 
-/// True time, in milliseconds.
-type Time = u64;
-
-const FAULTS_END: Time = 120_000;
 /// A supervisor starts an ended process again after this.
 const RESTART: Time = 1_000;
 /// More events than any script makes.
 const ENDLESS: u64 = 100_000;
-const QUICK: Fate = Fate { to: 10, back: 10, loss: Loss::Nothing, wall: 0 };
 
 fn timing() -> Timing {
     Timing::new(Duration::from_secs(15), Duration::from_secs(10), Duration::from_secs(2)).unwrap()
-}
-
-/// What becomes of one request.
-#[derive(Clone, Copy, Debug)]
-struct Fate {
-    /// Until the server handles it, and from then until the answer is there.
-    to: Time,
-    back: Time,
-    loss: Loss,
-    /// What the clock on the sender's wall shows.
-    wall: i64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Loss {
-    Nothing,
-    Request,
-    /// The request is applied, and nobody is told.
-    Answer,
-}
-
-/// What happens to a process.
-#[derive(Clone, Copy, Debug)]
-enum Trouble {
-    /// Nothing of it runs for this long; its clock does.
-    Freeze(Time),
-    Kill,
-    /// It is told to stop, and gives the lease up.
-    Stop,
-}
-
-#[derive(Clone, Debug)]
-struct Script {
-    /// Speed of each process' clock, in thousandths.
-    speeds: Vec<u64>,
-    fates: Vec<Fate>,
-    troubles: Vec<(Time, usize, Trouble)>,
-    /// When somebody edits the Lease, without touching its specification.
-    edits: Vec<Time>,
 }
 
 #[derive(Clone, Debug)]
@@ -350,93 +310,4 @@ impl World {
         self.lease = Some(lease.clone());
         lease
     }
-}
-
-fn one_at_most(world: &World) -> Result<(), TestCaseError> {
-    let open = world.open();
-    prop_assert!(open.len() <= 1, "at {} ms the gates of {open:?} are open", world.now);
-    Ok(())
-}
-
-/// No gate is open while a write of another process may be on its way.
-fn nothing_left_behind(world: &World) -> Result<(), TestCaseError> {
-    for leader in world.open() {
-        for (other, until) in world.stragglers.iter().enumerate() {
-            prop_assert!(
-                other == leader || world.now >= *until,
-                "at {} ms {leader} leads, and writes of {other} may arrive until {until} ms",
-                world.now
-            );
-        }
-    }
-    Ok(())
-}
-
-/// When nothing goes wrong any more: somebody leads soon, and goes on.
-fn recovers(world: &mut World) -> Result<(), TestCaseError> {
-    let slowest = world.script.speeds.iter().min().copied().unwrap();
-    let timing = timing();
-    let patience = timing.lease + timing.retry * 4 + timing.request();
-    let patience = Time::try_from(patience.as_millis()).unwrap() * 1000 / slowest;
-    world.run(FAULTS_END + patience, one_at_most)?;
-    let leader = world.open();
-    prop_assert_eq!(leader.len(), 1, "nobody leads {} ms after the faults", patience);
-    world.run(FAULTS_END + patience + 60_000, |world| {
-        prop_assert_eq!(&world.open(), &leader, "the leader changes although nothing is wrong");
-        Ok(())
-    })
-}
-
-fn fate() -> impl Strategy<Value = Fate> {
-    let delay = || prop_oneof![6 => 0..50_u64, 3 => 0..6_000_u64, 1 => 0..30_000_u64];
-    let loss = prop_oneof![8 => Just(Loss::Nothing), 1 => Just(Loss::Request), 1 => Just(Loss::Answer)];
-    let wall = prop_oneof![Just(0_i64), -40..40_i64, -1_000_000..1_000_000_i64];
-    (delay(), delay(), loss, wall).prop_map(|(to, back, loss, wall)| Fate { to, back, loss, wall })
-}
-
-fn trouble() -> impl Strategy<Value = Trouble> {
-    prop_oneof![
-        5 => (0..40_000_u64).prop_map(Trouble::Freeze),
-        1 => Just(Trouble::Kill),
-        1 => Just(Trouble::Stop),
-    ]
-}
-
-fn script(speeds: std::ops::RangeInclusive<u64>) -> impl Strategy<Value = Script> {
-    (
-        prop::collection::vec(speeds, 2..=3),
-        prop::collection::vec(fate(), 1..200),
-        prop::collection::vec((0..FAULTS_END, 0..3_usize, trouble()), 0..12),
-        prop::collection::vec(0..FAULTS_END, 0..4),
-    )
-        .prop_map(|(speeds, fates, troubles, edits)| Script { speeds, fates, troubles, edits })
-}
-
-proptest! {
-    #[test]
-    fn two_never_lead_and_one_soon_does(script in script(950..=1050)) {
-        let mut world = World::new(script);
-        world.run(FAULTS_END, one_at_most)?;
-        recovers(&mut world)?;
-    }
-
-    #[test]
-    fn what_a_leader_sent_has_ended_before_another_leads(script in script(1000..=1000)) {
-        let mut world = World::new(script);
-        world.run(FAULTS_END, nothing_left_behind)?;
-    }
-}
-
-/// The scripts above are worth nothing if they never make the lease change hands.
-#[test]
-fn the_scripts_make_leaders_come_and_go() {
-    let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut reigns, mut lost) = (0, 0);
-    for _ in 0..50 {
-        let script = script(950..=1050).new_tree(&mut runner).unwrap().current();
-        let mut world = World::new(script);
-        world.run(FAULTS_END, |_| Ok(())).unwrap();
-        (reigns, lost) = (reigns + world.reigns, lost + world.lost);
-    }
-    assert!(reigns >= 100 && lost >= 25, "{reigns} reigns began, {lost} ended with a loss");
 }
