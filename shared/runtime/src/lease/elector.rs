@@ -167,7 +167,7 @@ impl Elector {
             return Step::Over(outcome.clone());
         }
         if now < self.due {
-            return Step::Wait(self.until.map_or(self.due, |until| until.min(self.due)));
+            return Step::Wait(self.end().map_or(self.due, |end| end.min(self.due)));
         }
         if self.first {
             self.began = now;
@@ -176,9 +176,13 @@ impl Elector {
         }
         self.sent = now;
         let deadline = now + self.timing.request();
-        let ends = self.until.filter(|_| self.give_up.is_none()).or(self.give_up);
-        let deadline = ends.map_or(deadline, |ends| ends.min(deadline));
+        let deadline = self.end().map_or(deadline, |end| end.min(deadline));
         Step::Ask { ask: self.ask(wall), deadline }
+    }
+
+    /// When the candidacy ends if nothing more is answered: who gives the lease up no longer cares until when it led.
+    fn end(&self) -> Option<Moment> {
+        self.give_up.or(self.until)
     }
 
     fn ends(&self, now: Moment) -> Option<Outcome> {

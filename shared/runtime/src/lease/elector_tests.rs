@@ -208,6 +208,22 @@ fn what_may_have_been_written_last_is_looked_at_before_giving_up() {
     assert_eq!(next(&mut elector, 8.0), Step::Over(Outcome::NotReleased));
 }
 
+/// It no longer matters then until when it led: only when to ask again, and when to stop.
+#[test]
+fn giving_up_waits_between_two_attempts() {
+    let mut elector = leader();
+    elector.release(at(9.0));
+    asked(&mut elector, 9.0);
+    elector.answered(at(10.5), Answer::Failed);
+    assert_eq!(next(&mut elector, 10.5), Step::Ask { ask: Ask::Read, deadline: at(14.0) });
+    elector.answered(at(10.6), Answer::Failed);
+    assert_eq!(next(&mut elector, 10.6), Step::Wait(at(12.5)));
+    assert_eq!(asked(&mut elector, 12.5), Ask::Read);
+    elector.answered(at(12.6), Answer::Failed);
+    assert_eq!(next(&mut elector, 12.6), Step::Wait(at(14.0)));
+    assert_eq!(next(&mut elector, 14.0), Step::Over(Outcome::NotReleased));
+}
+
 #[test]
 fn a_standby_has_nothing_to_give_up() {
     let mut elector = elector();
