@@ -3,6 +3,7 @@
 //! <https://kubernetes.io/docs/concepts/services-networking/network-policies/>: what no rule of a policy that selects
 //! a pod allows is refused; connections from the pod's own node are always allowed, and so are answers.
 
+use ipnet::IpNet;
 use k8s_openapi::{
     api::networking::v1::{
         NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort, NetworkPolicySpec,
@@ -125,7 +126,10 @@ pub fn peer_faults(peer: &NetworkPolicyPeer) -> Vec<(String, String)> {
         for (index, except) in block.except.iter().flatten().enumerate() {
             let fault = match (&whole, network(except)) {
                 (_, Err(message)) => Some(message),
-                (Ok(whole), Ok(part)) if !whole.contains(&part) => {
+                // The whole is no part of itself.
+                (Ok(whole), Ok(part))
+                    if !whole.contains(&part) || whole.prefix_len() == part.prefix_len() =>
+                {
                     Some(format!("{except:?} is not a part of {}: remove it", block.cidr))
                 }
                 _ => None,
@@ -178,37 +182,9 @@ fn selector_faults(selector: &LabelSelector) -> Vec<(String, String)> {
     faults
 }
 
-/// An IP network.
-#[derive(Debug, PartialEq, Eq)]
-struct Network {
-    /// The address as a number, IPv4 in the upper 32 bits of 128.
-    bits: u128,
-    prefix: u32,
-    v4: bool,
-}
-
-impl Network {
-    fn contains(&self, part: &Self) -> bool {
-        let mask = |prefix: u32| u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
-        self.v4 == part.v4
-            && self.prefix < part.prefix
-            && self.bits & mask(self.prefix) == part.bits & mask(self.prefix)
-    }
-}
-
 /// Reads `10.0.0.0/8` or `2001:db8::/32`.
-fn network(text: &str) -> Result<Network, String> {
-    let wrong = || format!("{text:?} is no network: write it as 10.0.0.0/8 or 2001:db8::/32");
-    let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
-    if prefix.is_empty() || !prefix.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(wrong());
-    }
-    let prefix: u32 = prefix.parse().map_err(|_| wrong())?;
-    let (bits, longest, v4) = match address.parse().map_err(|_| wrong())? {
-        std::net::IpAddr::V4(address) => (u128::from(u32::from(address)) << 96, 32, true),
-        std::net::IpAddr::V6(address) => (u128::from(address), 128, false),
-    };
-    if prefix > longest { Err(wrong()) } else { Ok(Network { bits, prefix, v4 }) }
+fn network(text: &str) -> Result<IpNet, String> {
+    text.parse().map_err(|_| format!("{text:?} is no network: write it as 10.0.0.0/8 or 2001:db8::/32"))
 }
 
 #[cfg(test)]
