@@ -14,19 +14,10 @@ phase() {
   summary+=("$(printf '%-8s %s' "$name" "$(duration $((SECONDS - start)))")")
 }
 
-# The control plane of the testbed has to be there before its tests run.
-tests() {
-  local family
-  for family in etcd-3.6 kubernetes; do
-    cargo run --quiet --locked --package ballast-lab --bin lab -- tools "$family" >/dev/null
-  done
-  cargo test --locked --workspace
-}
-
 e2e() { cargo run --locked --package ballast-e2e -- run --gate; }
 
 phase check scripts/check.sh
-phase test tests
+phase test make --no-print-directory test
 phase e2e e2e
 
 printf '\n'

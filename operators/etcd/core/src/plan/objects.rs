@@ -111,30 +111,20 @@ pub(crate) fn prune(context: &Context<'_>, plan: &mut Plan<Intent>) {
     for volume in templates.chain(pods).filter_map(|spec| spec.volumes.as_ref()).flatten() {
         used.extend(volume.config_map.as_ref().map(|source| source.name.as_str()));
     }
-    for map in &children.config_maps {
-        let purpose = map.metadata.labels.as_ref().and_then(|labels| labels.get(label::PURPOSE));
-        let ours = owned(context, &map.metadata);
-        if let (Some("config"), true, Some(name), Some(uid)) =
-            (purpose.map(String::as_str), ours, &map.metadata.name, &map.metadata.uid)
-            && !used.contains(&name.as_str())
-        {
-            plan.prune.push(ObjectRef { kind: Kind::ConfigMap, name: name.clone(), uid: uid.clone() });
-        }
-    }
-    let budgets =
-        children.disruption_budgets.iter().map(|budget| (Kind::PodDisruptionBudget, &budget.metadata));
-    let policies = children.network_policies.iter().map(|policy| (Kind::NetworkPolicy, &policy.metadata));
-    let unwanted = |kind: Kind| match kind {
-        Kind::PodDisruptionBudget => !context.desired.budget,
-        _ => context.desired.clients_from.is_none(),
-    };
-    for (kind, metadata) in budgets.chain(policies) {
-        if let (Some(name), Some(uid), true, true) =
-            (&metadata.name, &metadata.uid, unwanted(kind), owned(context, metadata))
-        {
-            plan.prune.push(ObjectRef { kind, name: name.clone(), uid: uid.clone() });
-        }
-    }
+    let configs = children.config_maps.iter().map(|map| &map.metadata).filter(|metadata| {
+        let purpose = metadata.labels.as_ref().and_then(|labels| labels.get(label::PURPOSE));
+        purpose.is_some_and(|purpose| purpose == "config")
+            && metadata.name.as_ref().is_some_and(|name| !used.contains(&name.as_str()))
+    });
+    let configs = configs.map(|metadata| (Kind::ConfigMap, metadata));
+    let budgets = children.disruption_budgets.iter().filter(|_| !context.desired.budget);
+    let budgets = budgets.map(|budget| (Kind::PodDisruptionBudget, &budget.metadata));
+    let policies = children.network_policies.iter().filter(|_| context.desired.clients_from.is_none());
+    let policies = policies.map(|policy| (Kind::NetworkPolicy, &policy.metadata));
+    let unwanted = configs.chain(budgets).chain(policies).filter(|(_, metadata)| owned(context, metadata));
+    plan.prune.extend(unwanted.filter_map(|(kind, metadata)| {
+        Some(ObjectRef { kind, name: metadata.name.clone()?, uid: metadata.uid.clone()? })
+    }));
 }
 
 fn owned(
