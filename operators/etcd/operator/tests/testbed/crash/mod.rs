@@ -1,14 +1,10 @@
 //! The operator is killed before and after every single write, and before and after every change that it asks etcd for.
 //!
-//! Each kill is a run of its own, in a namespace of its own, with a real API server and controller manager, simulated
-//! kubelets and a simulated etcd. A killed run must end with the same objects as undisturbed ones, must have created and
-//! deleted each of them as often, and must be quiet afterwards.
+//! Each kill is a run of its own, in a namespace of its own. A killed run must end with the same objects as undisturbed
+//! ones, must have created and deleted each of them as often, and must be quiet afterwards.
 //!
 //! `frozen` does the same to one of two replicas, which is stopped and goes on when the other leads.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod bed;
 mod frozen;
 mod matrix;
 mod path;

@@ -18,7 +18,7 @@ use kube::api::ApiResource;
 
 use crate::{
     bed::{bed, etcd, operator, turns},
-    path::Path,
+    crash::path::Path,
 };
 
 /// Several passes that find nothing, with a look every second.

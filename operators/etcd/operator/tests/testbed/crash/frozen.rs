@@ -11,7 +11,7 @@ use ballast_testbed::{
 
 use crate::{
     bed::{bed, replica, turns},
-    path::Path,
+    crash::path::Path,
 };
 
 const DEADLINE: Duration = Duration::from_mins(1);

@@ -1,0 +1,6 @@
+//! The operator's process with a real API server and controller manager, simulated kubelets and a simulated etcd.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod bed;
+mod crash;
