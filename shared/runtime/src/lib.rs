@@ -39,6 +39,7 @@ pub mod offline;
 pub mod operator;
 #[cfg(test)]
 mod operator_tests;
+mod patience;
 mod pending;
 pub mod pipeline;
 pub mod prepare;

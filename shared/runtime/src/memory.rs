@@ -9,7 +9,7 @@ use ballast_core::plan::Event;
 use kube::ResourceExt;
 use serde_json::Value;
 
-use crate::operator::ResourceKey;
+use crate::{operator::ResourceKey, patience::Patience};
 
 /// What is remembered of one resource.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct Memory<R> {
     pub(crate) intent: Option<(&'static str, String)>,
     /// The events of the last pass.
     pub(crate) events: Vec<Event>,
+    /// Until when the caches are believed while the plan waits.
+    pub(crate) patience: Patience,
 }
 
 impl<R: ResourceExt + Clone> Memory<R> {
@@ -43,6 +45,7 @@ impl<R: ResourceExt + Clone> Memory<R> {
             waiting: None,
             intent: None,
             events: vec![],
+            patience: Patience::default(),
         }
     }
 

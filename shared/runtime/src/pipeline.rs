@@ -1,7 +1,7 @@
 //! One pass over one resource.
 //!
-//! Validate, observe with the caches, plan. If the plan holds anything: read everything again live, plan again, and
-//! carry out *that* plan. Last, the status. A pass never waits for something to become true; it says when to look
+//! Validate, observe with the caches, plan. If the plan holds anything, or has waited for long: read everything again
+//! live, plan again, and carry out *that* plan. Last, the status. A pass never waits for something to become true; it says when to look
 //! again.
 
 use std::{sync::Arc, time::Duration};
@@ -161,7 +161,11 @@ impl<O: Operator> Pipeline<O> {
             Err(invalid) => Done::Invalid(invalid),
             Ok(mut planned) => match self.changes(key, &mut planned.plan).await {
                 Err(failure) => Done::Planned { planned, failure: Some(failure), acted: false },
-                Ok(()) if planned.plan.is_empty() => Done::Planned { planned, failure: None, acted: false },
+                Ok(())
+                    if !memory.patience.is_over(&planned.plan, self.resync) && planned.plan.is_empty() =>
+                {
+                    Done::Planned { planned, failure: None, acted: false }
+                }
                 Ok(()) => match self.confirm(key, &resource, turn).await {
                     Err(failure) => Done::Planned { planned, failure: Some(failure), acted: false },
                     Ok(None) => return Ended::AWAIT_CHANGE,

@@ -117,6 +117,23 @@ async fn a_cache_that_lags_behind_leads_to_reads_but_to_no_write() {
     assert_eq!(bench.writes(), Vec::<String>::new());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_waits_for_long_is_made_from_live_reads() {
+    let bench = Bench::good(ThingOperator { blocked: true, ..Default::default() });
+    bench.pass().await;
+    bench.watch();
+    bench.pass().await;
+    // Nobody is told that it is gone.
+    bench.api.remove(CONFIG_MAP);
+    bench.api.taken_log();
+    tokio::time::advance(Duration::from_secs(14)).await;
+    bench.pass().await;
+    assert_eq!(bench.api.taken_log(), Vec::<String>::new(), "not yet");
+    tokio::time::advance(Duration::from_secs(2)).await;
+    bench.pass().await;
+    assert_eq!(bench.writes(), ["PATCH a"]);
+}
+
 #[tokio::test]
 async fn an_invalid_resource_gets_a_status_and_nothing_else() {
     let bench = Bench::new(
