@@ -161,9 +161,7 @@ impl<O: Operator> Pipeline<O> {
             Err(invalid) => Done::Invalid(invalid),
             Ok(mut planned) => match self.changes(key, &mut planned.plan).await {
                 Err(failure) => Done::Planned { planned, failure: Some(failure), acted: false },
-                Ok(())
-                    if !memory.patience.is_over(&planned.plan, self.resync) && planned.plan.is_empty() =>
-                {
+                Ok(()) if !memory.patience.is_over(&planned.plan, self.resync) && planned.plan.is_empty() => {
                     Done::Planned { planned, failure: None, acted: false }
                 }
                 Ok(()) => match self.confirm(key, &resource, turn).await {

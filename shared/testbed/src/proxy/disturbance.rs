@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::request::Class;
 use crate::chance::Chance;
 
+/// After this, a write is held back no longer.
+pub const HELD_AT_MOST: Duration = Duration::from_mins(1);
+
 /// One write of an operator: the how-manieth of its class, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
@@ -78,6 +81,17 @@ pub enum Disturbance {
         /// How long watches are held back.
         hold: Duration,
     },
+    /// Writes with this method to this path are under way for as long as this is so, at most [`HELD_AT_MOST`]. They
+    /// arrive even if the operator has given them up or is gone, as those of a network that was slow.
+    Hold {
+        /// The method.
+        verb: &'static str,
+        /// The path, without parameters.
+        path: String,
+    },
+    /// What deletions say of the object that they mean (`preconditions`) is lost: only its name is left. To see that a
+    /// test notices.
+    WithoutPreconditions,
     /// Items of lists come in another order.
     ShuffleLists {
         /// Seed of the chance.

@@ -1,6 +1,7 @@
 //! One request: recorded, disturbed, passed on, answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use hyper::body::{Frame, Incoming};
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::disturbance::{Fault, Moment, Point, delay_by_chance, fault_by_chance};
+use super::disturbance::{Disturbance, Fault, HELD_AT_MOST, Moment, Point, delay_by_chance, fault_by_chance};
 use super::request::{Reading, Sort, sort};
 use super::watch::{self, Verdict};
 use super::{Proxy, record::Read};
@@ -26,16 +27,17 @@ pub(super) type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 /// Answers one request. An error ends the connection without an answer.
 pub(super) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Result<Answer> {
     let (parts, body) = request.into_parts();
-    let body = body.collect().await.context("the request was cut off")?.to_bytes();
+    let mut body = body.collect().await.context("the request was cut off")?.to_bytes();
     let what = sort(&parts.method, &parts.uri);
     let path = parts.uri.path().to_owned();
+    let verb = parts.method.as_str().to_owned();
     let (number, write) = {
         let mut record = proxy.record();
         let number = record.number();
         let write = match what {
-            Sort::Write(class) => Some(record.write(class, parts.method.as_str(), &path)),
+            Sort::Write(class) => Some(record.write(class, &verb, &path)),
             Sort::Read(reading) => {
-                record.reads.push(Read { reading, path });
+                record.reads.push(Read { reading, path: path.clone() });
                 None
             }
         };
@@ -48,6 +50,10 @@ pub(super) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Res
     }
     let mut fault = None;
     if let Some(index) = write {
+        held_back(&proxy, &verb, &path).await;
+        if proxy.record().disturbances.contains(&Disturbance::WithoutPreconditions) {
+            body = without_preconditions(body)?;
+        }
         let point = proxy.record().writes[index].point;
         if proxy.record().remembers(point) {
             let revision = proxy.revision().await?;
@@ -106,6 +112,24 @@ pub(super) async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Res
     start.headers.remove(CONTENT_LENGTH);
     start.headers.remove(TRANSFER_ENCODING);
     Ok(Response::from_parts(start, whole(body)))
+}
+
+async fn held_back(proxy: &Proxy, verb: &str, path: &str) {
+    let end = tokio::time::Instant::now() + HELD_AT_MOST;
+    while proxy.record().holds(verb, path) && tokio::time::Instant::now() < end {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn without_preconditions(body: Bytes) -> Result<Bytes> {
+    if body.is_empty() {
+        return Ok(body);
+    }
+    let mut options: Value = serde_json::from_slice(&body).context("a body is no JSON")?;
+    match options.as_object_mut().and_then(|options| options.remove("preconditions")) {
+        Some(_) => Ok(Bytes::from(serde_json::to_vec(&options)?)),
+        None => Ok(body),
+    }
 }
 
 fn whole(body: Bytes) -> UnsyncBoxBody<Bytes, kube::Error> {

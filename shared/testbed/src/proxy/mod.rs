@@ -144,7 +144,11 @@ async fn serve(listener: TcpListener, proxy: Arc<Proxy>) {
         let _ = stream.set_nodelay(true);
         let proxy = proxy.clone();
         connections.spawn(async move {
-            let service = service_fn(move |request| forward::answer(proxy.clone(), request));
+            // A task of its own: what is under way arrives, also when the operator is gone before it is answered.
+            let service = service_fn(move |request| {
+                let answered = tokio::spawn(forward::answer(proxy.clone(), request));
+                async move { answered.await? }
+            });
             let connection = hyper::server::conn::http1::Builder::new();
             // It fails when the operator is gone, or on purpose.
             let _ = connection.serve_connection(TokioIo::new(stream), service).await;

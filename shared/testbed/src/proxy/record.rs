@@ -103,6 +103,13 @@ impl Record {
         self.once(&Disturbance::Answer(point, fault)).then_some(fault)
     }
 
+    /// Whether a write is held back now.
+    pub(crate) fn holds(&self, verb: &str, path: &str) -> bool {
+        self.disturbances.iter().any(
+            |one| matches!(one, Disturbance::Hold { verb: held, path: at } if *held == verb && at == path),
+        )
+    }
+
     fn once(&mut self, disturbance: &Disturbance) -> bool {
         let now = self.disturbances.contains(disturbance) && !self.spent.contains(disturbance);
         if now {

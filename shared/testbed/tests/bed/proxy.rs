@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use ballast_testbed::proxy::{ApiProxy, Class, Disturbance, Fault, Moment, Point, Reading};
+use ballast_testbed::wait;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
@@ -225,6 +226,43 @@ fn lists_come_in_another_order() -> Result<()> {
         assert_ne!(shuffled, real);
         shuffled.sort();
         assert_eq!(shuffled, real);
+        Ok(())
+    })
+}
+
+/// A deletion of a certain object that is under way while another takes its name; whether that one is still there.
+async fn late_deletion(without_preconditions: bool) -> Result<bool> {
+    let behind = Behind::new("late").await?;
+    let first = behind.create("a").await?;
+    let path = format!("/api/v1/namespaces/{}/configmaps/a", behind.namespace);
+    let mut all = vec![Disturbance::Hold { verb: "DELETE", path }];
+    all.extend(without_preconditions.then_some(Disturbance::WithoutPreconditions));
+    behind.proxy.disturb(all.clone());
+    let exactly = DeleteParams {
+        preconditions: Some(Preconditions { uid: first.uid(), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    // Who sent it gives it up; it is under way all the same.
+    let given_up =
+        tokio::time::timeout(Duration::from_millis(500), behind.maps().delete("a", &exactly)).await;
+    ensure!(given_up.is_err(), "it was not held: {given_up:?}");
+    behind.real().delete("a", &DeleteParams::default()).await?;
+    behind.real().create(&PostParams::default(), &map("a")).await?;
+    behind.proxy.disturb(all.into_iter().skip(1).collect());
+    wait::until(Duration::from_secs(30), "the deletion to arrive", || async {
+        let arrived =
+            behind.proxy.writes().iter().any(|write| write.verb == "DELETE" && write.code.is_some());
+        Ok(arrived.then_some(()))
+    })
+    .await?;
+    Ok(behind.real().get_opt("a").await?.is_some())
+}
+
+#[test]
+fn a_deletion_is_held_back_and_its_preconditions_can_be_lost() -> Result<()> {
+    bed().block_on(async {
+        ensure!(late_deletion(false).await?, "what was meant was gone, and a successor was hit");
+        ensure!(!late_deletion(true).await?, "the preconditions were not lost");
         Ok(())
     })
 }

@@ -5,6 +5,7 @@ use ballast_core::{
     object::{Kind, ObjectRef},
 };
 use ballast_etcd_core::{APPLICATION, build};
+use ballast_etcd_simulated::model::Violation;
 use k8s_openapi::api::apps::v1::StatefulSet;
 
 use crate::simulation::{NAME, Simulation};
@@ -21,7 +22,7 @@ impl Simulation {
     /// The first invariant that does not hold.
     pub fn violation(&self) -> Option<String> {
         if let Some(violation) = self.etcd.violations.first() {
-            return Some(violation.clone());
+            return Some(violation.what.clone());
         }
         if self.etcd.clusters.len() > 1 {
             return Some("there are two etcd clusters".to_owned());
@@ -49,8 +50,9 @@ impl Simulation {
         matches!(record.and_then(|live| live["data"]["state"].as_str()), Some("Started" | "Adopted"))
     }
 
-    fn broken(&mut self, why: String) {
-        self.etcd.violations.push(why);
+    fn broken(&mut self, what: String) {
+        let cluster = self.cluster().map(|cluster| cluster.id).unwrap_or_default();
+        self.etcd.violations.push(Violation { cluster, what });
     }
 
     /// The operator is about to delete an object.

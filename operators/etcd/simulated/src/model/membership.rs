@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 
-use super::{Cluster, Entry, Etcd, List, Refusal, Running, start::number};
+use super::{Cluster, Entry, Etcd, List, Refusal, Running, Violation, start::number};
 
 /// What a request was sent to: the member of this id in this cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,8 @@ impl Etcd {
         let list = self.change(at, |cluster| drop(cluster.members.insert(id, Entry::added(url, true))));
         let learners = list.values().filter(|entry| entry.learner).count();
         if learners > 1 {
-            self.violations.push(format!("{learners} learners at once"));
+            let what = format!("{learners} learners at once");
+            self.violations.push(Violation { cluster: at.cluster, what });
         }
         Ok((id, list))
     }
@@ -136,7 +137,8 @@ impl Etcd {
             let alive = self.alive_voters(cluster).into_iter().filter(|other| *other != id).count();
             if voters == 1 || alive < quorum(voters - 1) {
                 let why = format!("removing {} leaves {alive} of {} voters", entry.name, voters - 1);
-                self.violations.push(format!("a removal broke the quorum: {why}"));
+                let what = format!("a removal broke the quorum: {why}");
+                self.violations.push(Violation { cluster: at.cluster, what });
             }
         }
         let now = self.now;

@@ -129,6 +129,15 @@ pub struct Running {
     pub active_since: Option<Timestamp>,
 }
 
+/// Something that must never happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The cluster that it happened to.
+    pub cluster: u64,
+    /// What happened.
+    pub what: String,
+}
+
 /// All etcd processes and disks of the world.
 #[derive(Clone, Debug)]
 pub struct Etcd {
@@ -155,7 +164,7 @@ pub struct Etcd {
     /// How long a learner takes to catch up, from its start.
     pub catch_up: SignedDuration,
     /// What must never happen and did.
-    pub violations: Vec<String>,
+    pub violations: Vec<Violation>,
     ended: Vec<String>,
     /// Clusters with a member that has been removed and still runs.
     leaving: BTreeSet<u64>,
@@ -287,9 +296,9 @@ impl Etcd {
         }
         let best = alive.iter().map(|id| self.applied(cluster.id, *id)).max().unwrap_or(0);
         if best < cluster.acknowledged {
-            let why =
+            let what =
                 format!("acknowledged write {} is lost: the best voter has {best}", cluster.acknowledged);
-            self.violations.push(why);
+            self.violations.push(Violation { cluster: cluster.id, what });
         }
     }
 

@@ -12,7 +12,7 @@ use ballast_core::{
 };
 use semver::Version;
 
-use super::{Cluster, Entry, Etcd, Process, Replica, Running};
+use super::{Cluster, Entry, Etcd, Process, Replica, Running, Violation};
 
 /// How a member starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +135,8 @@ impl Etcd {
         if let Some(before) = self.clusters.get(&id)
             && (before.acknowledged > 0 || before.members.len() > 1 || before.seed_disk != process.disk)
         {
-            self.violations.push(format!("{} bootstraps a second cluster", process.member));
+            let what = format!("{} bootstraps a second cluster", process.member);
+            self.violations.push(Violation { cluster: id, what });
         }
         let entry = Entry::added(own, false);
         let cluster = Cluster {
@@ -189,10 +190,9 @@ impl Etcd {
         }
         let (id, cluster_id, members) = (*id, cluster.id, cluster.members.clone());
         if !entry.name.is_empty() {
-            self.violations.push(format!(
-                "member {id:x} ({}) was started before, and starts on an empty disk",
-                process.member
-            ));
+            let what =
+                format!("member {id:x} ({}) was started before, and starts on an empty disk", process.member);
+            self.violations.push(Violation { cluster: cluster_id, what });
         }
         self.place(&process.disk, Replica { cluster: cluster_id, id, applied: 0, list: members });
         self.run(process, cluster_id, id);

@@ -17,7 +17,7 @@ mod http;
 mod testbed;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     net::{Ipv4Addr, SocketAddr},
     sync::{
@@ -206,6 +206,20 @@ impl Server {
     /// The process of a member, by what it is called in the whole world.
     pub fn running(&self, member: &str) -> Option<Running> {
         self.look(|etcd| etcd.running.values().find(|running| running.process.member == member).cloned())
+    }
+
+    /// What must never happen and did, to clusters that have a process in this namespace.
+    pub fn violations(&self, namespace: &str) -> Vec<String> {
+        let members = member(namespace, "");
+        self.look(|etcd| {
+            let running = etcd.running.values();
+            let clusters: BTreeSet<u64> = running
+                .filter(|running| running.process.member.starts_with(&members))
+                .map(|running| running.cluster)
+                .collect();
+            let here = etcd.violations.iter().filter(|violation| clusters.contains(&violation.cluster));
+            here.map(|violation| violation.what.clone()).collect()
+        })
     }
 
     /// From now on, requests that the rule matches meet its fault. Earlier rules come first.

@@ -268,6 +268,8 @@ async fn walk(path: Path, blow: Option<&Blow>) -> Result<Walked> {
     operated.operator.must_run()?;
     let panics = operated.operator.panics();
     ensure!(panics.is_empty(), "it panicked: {panics:?}");
+    let violations = etcd().violations(&namespace);
+    ensure!(violations.is_empty(), "{violations:?}");
     let run = census.run().await?;
     let mut writes = numbers(&operated.proxy.points());
     for (class, before) in before {

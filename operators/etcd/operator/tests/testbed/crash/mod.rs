@@ -7,11 +7,14 @@
 
 mod frozen;
 mod matrix;
+mod oracles;
 mod path;
 
 use matrix::{disturb, exhaust, hide, nothing_to_write};
 use path::Path;
 use rstest::rstest;
+
+use crate::bed::bed;
 
 #[rstest]
 fn killed(#[values(Path::Create, Path::ScaleUp, Path::ScaleDown, Path::Replace, Path::Settings)] path: Path) {
@@ -36,9 +39,24 @@ fn disturbed(
     disturb(path);
 }
 
-/// Known to fail: while a plan waits, what was hidden is not looked at again until something else happens.
 #[rstest]
 #[ignore = "takes many minutes: make test-full"]
 fn hidden_events(#[values(Path::Create, Path::Replace)] path: Path) {
     hide(path);
+}
+
+#[test]
+fn a_deletion_that_is_late_hits_no_successor() {
+    assert!(bed().block_on(oracles::late_deletion(false)).unwrap(), "a pod that was not meant is gone");
+}
+
+#[test]
+fn without_its_preconditions_a_late_deletion_would_be_noticed() {
+    assert!(!bed().block_on(oracles::late_deletion(true)).unwrap(), "nobody noticed");
+}
+
+#[test]
+fn a_ticket_that_is_not_revoked_would_be_noticed() {
+    let said = bed().block_on(oracles::used_ticket()).unwrap();
+    assert!(said.iter().all(|what| what.contains("starts on an empty disk")), "{said:?}");
 }
