@@ -28,7 +28,9 @@ impl Bench {
             (Arc::new(Gate::open()), Arc::new(Metrics::new("thing", "1")), Arc::new(Health::default()));
         let (client, resync) = (api.client(), Duration::from_mins(5));
         let caches = Arc::new(Caches::default());
-        let pipeline = Pipeline::new(operator, client.clone(), caches, gate.clone(), metrics.clone(), resync);
+        let time = Arc::default();
+        let pipeline =
+            Pipeline::new(operator, client.clone(), caches, gate.clone(), metrics.clone(), time, resync);
         let stop = CancellationToken::new();
         let (standing, watched) = watch::channel(Standing::Leading);
         let controller = Controller::new(pipeline, client, vec!["n".into()], health.clone(), watched);

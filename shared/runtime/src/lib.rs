@@ -48,6 +48,7 @@ pub mod reference;
 mod report;
 pub mod requests;
 mod run;
+pub mod server_time;
 pub mod shutdown;
 mod status;
 pub mod store;

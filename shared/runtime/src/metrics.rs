@@ -37,6 +37,7 @@ pub struct Metrics {
     writes: Family<WriteLabels, Counter>,
     watch_errors: Family<KindLabels, Counter>,
     leader: Family<LeaseLabels, Gauge>,
+    clock_ahead: Gauge,
     resources: Arc<Mutex<BTreeMap<ResourceKey, Series>>>,
 }
 
@@ -98,6 +99,7 @@ impl Metrics {
             writes: Family::default(),
             watch_errors: Family::default(),
             leader: Family::default(),
+            clock_ahead: Gauge::default(),
             resources: Arc::default(),
         };
         metrics.register(version);
@@ -140,6 +142,11 @@ impl Metrics {
             "leader_election_master_status",
             "1 while this replica leads by the Lease of this name, 0 while it stands by",
             self.leader.clone(),
+        );
+        registry.register(
+            "ballast_clock_ahead_seconds",
+            "By how much this machine's clock is ahead of the API server's, which is the one that counts",
+            self.clock_ahead.clone(),
         );
         registry.register("ballast_build_info", "Version of the operator", build);
         let by_resource = ByResource { application: self.application, resources: self.resources.clone() };
@@ -190,6 +197,11 @@ impl Metrics {
     /// A watch reported an error.
     pub fn watch_failed(&self, kind: &str) {
         self.watch_errors.get_or_create(&KindLabels { kind: kind.to_owned() }).inc();
+    }
+
+    /// By how many seconds this machine's clock is ahead of the API server's.
+    pub(crate) fn set_clock_ahead(&self, seconds: i64) {
+        self.clock_ahead.set(seconds);
     }
 
     /// Whether this replica leads by the Lease of this name.

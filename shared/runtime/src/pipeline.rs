@@ -11,7 +11,6 @@ use ballast_core::{
     object::{Children, Kind, Object},
     plan::{Intent, Plan},
 };
-use jiff::Timestamp;
 use kube::{Client, Resource, ResourceExt};
 
 use crate::{
@@ -25,6 +24,7 @@ use crate::{
     observe::{live_children, live_object, live_resource},
     operator::{Operator, ResourceKey},
     pending::pending,
+    server_time::ServerTime,
     writer::Writer,
 };
 
@@ -41,6 +41,7 @@ pub struct Pipeline<O: Operator> {
     pub(crate) events: Events,
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) memories: Memories<O::Resource>,
+    pub(crate) time: Arc<ServerTime>,
     pub(crate) resync: Duration,
     client: SilentClient,
 }
@@ -101,12 +102,24 @@ impl<O: Operator> Pipeline<O> {
         caches: Arc<Caches<O::Resource>>,
         gate: Arc<Gate>,
         metrics: Arc<Metrics>,
+        time: Arc<ServerTime>,
         resync: Duration,
     ) -> Self {
         let events = Events::spawn(client.clone(), O::APPLICATION, gate.clone());
         let lanes = Arc::new(Lanes::default());
         let client = SilentClient(client);
-        Self { operator, caches, gate, metrics, events, lanes, memories: Memories::default(), resync, client }
+        Self {
+            operator,
+            caches,
+            gate,
+            metrics,
+            events,
+            lanes,
+            memories: Memories::default(),
+            time,
+            resync,
+            client,
+        }
     }
 
     /// One pass over `key`, in its turn.
@@ -191,7 +204,7 @@ impl<O: Operator> Pipeline<O> {
         let observed = turn
             .probe(self.operator.observe(resource, &desired, children), |seen| self.operator.answered(seen))
             .await;
-        let plan = self.operator.plan(&desired, &observed, Timestamp::now());
+        let plan = self.operator.plan(&desired, &observed, self.time.now());
         Ok(Planned { desired, observed, plan })
     }
 

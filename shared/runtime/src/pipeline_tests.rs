@@ -38,6 +38,7 @@ impl Bench {
             Arc::new(Caches::default()),
             Arc::new(Gate::open()),
             Arc::new(Metrics::new("thing", "1")),
+            Arc::default(),
             Duration::from_mins(5),
         );
         let bench = Self { api, pipeline };

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use ballast_core::plan::{Blocked, Intent, Plan, Severity};
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, core::error_boundary::InvalidObject};
 use tracing::{debug, error, info, warn};
@@ -74,7 +73,7 @@ impl<O: Operator> Pipeline<O> {
                     error: shown.as_deref(),
                 },
             };
-            self.operator.status(resource, view, Timestamp::now())
+            self.operator.status(resource, view, self.time.now())
         };
         self.metrics.set_conditions(key, &status);
         let written = status::write(&self.writer(key), &self.memories, memory, key, resource, &status).await;

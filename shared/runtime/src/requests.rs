@@ -1,4 +1,4 @@
-//! The client of the API server, with every request counted.
+//! The client of the API server, with every request counted and the time of every answer noted.
 
 use std::{
     future::Future,
@@ -15,27 +15,30 @@ use kube::{
 };
 use tower::{Layer, Service};
 
-use crate::metrics::Metrics;
+use crate::{metrics::Metrics, server_time::ServerTime};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client for `config` whose requests are counted in `metrics`.
+/// A client for `config` whose requests are counted in `metrics`, and whose answers tell `time` what time it is.
 ///
 /// It does not repeat requests by itself: every attempt of a write passes the gate.
-pub fn client(mut config: Config, metrics: Arc<Metrics>) -> kube::Result<Client> {
+pub fn client(mut config: Config, metrics: Arc<Metrics>, time: Arc<ServerTime>) -> kube::Result<Client> {
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
-    Ok(ClientBuilder::try_from(config)?.with_layer(&Count(metrics)).build())
+    Ok(ClientBuilder::try_from(config)?.with_layer(&Count { metrics, time }).build())
 }
 
 #[derive(Clone, Debug)]
-struct Count(Arc<Metrics>);
+struct Count {
+    metrics: Arc<Metrics>,
+    time: Arc<ServerTime>,
+}
 
 impl<S> Layer<S> for Count {
     type Service = Counted<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Counted { inner, metrics: self.0.clone() }
+        Counted { inner, metrics: self.metrics.clone(), time: self.time.clone() }
     }
 }
 
@@ -43,6 +46,7 @@ impl<S> Layer<S> for Count {
 struct Counted<S> {
     inner: S,
     metrics: Arc<Metrics>,
+    time: Arc<ServerTime>,
 }
 
 impl<S, B> Service<Request<Body>> for Counted<S>
@@ -60,7 +64,7 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let method = request.method().clone();
-        let metrics = self.metrics.clone();
+        let (metrics, time) = (self.metrics.clone(), self.time.clone());
         let response = self.inner.call(request);
         Box::pin(async move {
             let response = response.await;
@@ -68,6 +72,9 @@ where
                 .as_ref()
                 .map_or_else(|_| "<error>".to_owned(), |response| response.status().as_u16().to_string());
             metrics.requested(method.as_str(), &code);
+            if let Ok(response) = &response {
+                time.hear(response.headers(), &metrics);
+            }
             response
         })
     }

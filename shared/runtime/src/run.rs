@@ -22,7 +22,9 @@ use crate::{
     metrics::Metrics,
     operator::Operator,
     pipeline::Pipeline,
-    requests, shutdown,
+    requests,
+    server_time::ServerTime,
+    shutdown,
     watch::Namespaces,
 };
 
@@ -62,7 +64,8 @@ pub(crate) async fn run<O: Operator>(operator: O, settings: RunSettings) -> Resu
     let listener =
         http::bind(settings.listen).await.map_err(|error| RunError::Listen(settings.listen, error))?;
     let config = Config::infer().await?;
-    let client = requests::client(config, metrics.clone())
+    let time = Arc::new(ServerTime::default());
+    let client = requests::client(config, metrics.clone(), time.clone())
         .map_err(|error| RunError::Client(crate::write_error::message(&error)))?;
     info!(
         application = O::APPLICATION,
@@ -78,7 +81,8 @@ pub(crate) async fn run<O: Operator>(operator: O, settings: RunSettings) -> Resu
     });
     let candidacy = Candidacy::begin(O::APPLICATION, &client, settings.election, &gate, &metrics);
     let caches = Arc::new(Caches::default());
-    let pipeline = Pipeline::new(operator, client.clone(), caches, gate, metrics.clone(), settings.resync);
+    let pipeline =
+        Pipeline::new(operator, client.clone(), caches, gate, metrics.clone(), time, settings.resync);
     let standing = candidacy.standing.clone();
     let controller = Controller::new(pipeline, client, settings.namespaces, health.clone(), standing);
 

@@ -22,6 +22,29 @@ pub struct Program {
     pub env: Vec<(String, String)>,
 }
 
+impl Program {
+    /// The same on a machine whose clock is wrong by `offset` (`+1h`, `-1h`). What cannot be set, such as the time since
+    /// it was started, goes on as it is.
+    ///
+    /// # Errors
+    /// A line that says what to install.
+    pub fn with_clock(mut self, offset: &str) -> Result<Self> {
+        let library = fake_time().context("there is no libfaketime: run `apt-get install libfaketime`")?;
+        self.env.extend([
+            ("LD_PRELOAD".to_owned(), library.display().to_string()),
+            ("FAKETIME".to_owned(), offset.to_owned()),
+            ("FAKETIME_DONT_FAKE_MONOTONIC".to_owned(), "1".to_owned()),
+        ]);
+        Ok(self)
+    }
+}
+
+/// Debian's libfaketime, in the folder of this machine's architecture.
+fn fake_time() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    folders.map(|folder| folder.join("faketime/libfaketime.so.1")).find(|library| library.is_file())
+}
+
 /// One operator for one namespace. It is killed when this is dropped.
 #[derive(Clone)]
 pub struct OperatorProcess {

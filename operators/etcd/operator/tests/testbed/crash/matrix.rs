@@ -38,6 +38,8 @@ enum Blow {
     AtApi(Moment, Point),
     /// Its first request of this kind meets a fault, and it is killed while it waits for the answer, or not.
     AtEtcd { request: Request, fault: Fault, killed: bool },
+    /// Its clock is wrong by so much.
+    Clock(&'static str),
     /// What it reads or is answered is not as it should be, from then on.
     Disturbed(Vec<Disturbance>),
 }
@@ -55,23 +57,32 @@ struct Walked {
 
 /// Strikes the operator around every write of the path, and every request to etcd that changes something.
 pub fn exhaust(path: Path) {
-    strike(path, |path, first, second| [at_api(&first.writes, &second.writes), at_etcd(path)].concat());
+    strike(path, every(), |path, first, second| {
+        let at_api = at_api(&first.writes, &second.writes);
+        assert!(at_api.len() >= 8, "{path:?} writes next to nothing: {:?}", first.writes);
+        [at_api, at_etcd(path)].concat()
+    });
 }
 
 /// Lets the operator see the path in the wrong order, late, as it was, or with answers that fail.
 pub fn disturb(path: Path) {
-    strike(path, |_, first, second| disturbances(first, second));
+    strike(path, every(), |_, first, second| disturbances(first, second));
 }
 
 /// Hides one event from the operator, each in turn.
 pub fn hide(path: Path) {
-    strike(path, |_, first, second| hidden(first, second));
+    strike(path, every(), |_, first, second| hidden(first, second));
 }
 
-fn strike(path: Path, blows: impl Fn(Path, &Walked, &Walked) -> Vec<Blow>) {
+/// Gives the operator a clock that is wrong by an hour, either way.
+pub fn set_clock(path: Path) {
+    strike(path, 1, |_, _, _| ["+1h", "-1h"].map(Blow::Clock).to_vec());
+}
+
+fn strike(path: Path, every: usize, blows: impl Fn(Path, &Walked, &Walked) -> Vec<Blow>) {
     let begun = Instant::now();
     let Counts { struck, missed, left_out } =
-        bed().block_on(all(path, blows)).unwrap_or_else(|error| panic!("{path:?}: {error:#}"));
+        bed().block_on(all(path, every, blows)).unwrap_or_else(|error| panic!("{path:?}: {error:#}"));
     eprintln!(
         "{path:?}: struck {struck} times, {missed} moments did not come, {left_out} left out; {:.0} s",
         begun.elapsed().as_secs_f64()
@@ -94,11 +105,13 @@ struct Counts {
     left_out: usize,
 }
 
-async fn all(path: Path, blows: impl Fn(Path, &Walked, &Walked) -> Vec<Blow>) -> Result<Counts> {
+async fn all(
+    path: Path,
+    every: usize,
+    blows: impl Fn(Path, &Walked, &Walked) -> Vec<Blow>,
+) -> Result<Counts> {
     let (first, second) = tokio::try_join!(walk(path, None), walk(path, None))?;
     let blows = blows(path, &first, &second);
-    ensure!(blows.len() >= 4, "{path:?} writes next to nothing: {:?}", first.writes);
-    let every = number("BALLAST_CRASH_EVERY").unwrap_or(EVERY).max(1);
     let seed = number("BALLAST_CRASH_SEED").unwrap_or_default();
     let total = blows.len();
     let chosen: Vec<Blow> = blows
@@ -128,6 +141,10 @@ async fn all(path: Path, blows: impl Fn(Path, &Walked, &Walked) -> Vec<Blow>) ->
     }
     ensure!(wrong.is_empty(), "{} faults in {} runs:\n{}", wrong.len(), chosen.len(), wrong.join("\n"));
     Ok(counts)
+}
+
+fn every() -> usize {
+    number("BALLAST_CRASH_EVERY").unwrap_or(EVERY).max(1)
 }
 
 fn number(variable: &str) -> Option<usize> {
@@ -223,13 +240,17 @@ async fn walk(path: Path, blow: Option<&Blow>) -> Result<Walked> {
     let mut counted = kinds();
     counted.push(ApiResource::erase::<EtcdCluster>(&()));
     let census = Census::start(client, &namespace, counted).await?;
-    let operated = Operated::start(bed().control_plane(), operator(), &namespace, vec![]).await?;
+    let program = match blow {
+        Some(Blow::Clock(offset)) => operator().with_clock(offset)?,
+        _ => operator(),
+    };
+    let operated = Operated::start(bed().control_plane(), program, &namespace, vec![]).await?;
     path.prepare(client, &namespace).await.context("before the blow")?;
     let before = numbers(&operated.proxy.points());
     let events = operated.proxy.events();
     let walked = path.walk(client, &namespace);
     match blow {
-        None => walked.await?,
+        None | Some(Blow::Clock(_)) => walked.await?,
         Some(Blow::AtApi(moment, point)) => {
             operated.proxy.disturb(from_now(&[Disturbance::Kill(*moment, *point)], &before));
             walked.await?;
@@ -276,12 +297,20 @@ async fn walk(path: Path, blow: Option<&Blow>) -> Result<Walked> {
         writes.entry(class).and_modify(|count| *count -= before);
     }
     // What is not a kill is done, or shows nothing and costs nothing.
-    let disturbed = matches!(blow, Some(Blow::Disturbed(_)));
-    let struck = disturbed || met(&namespace) || !operated.proxy.kills().is_empty();
+    let struck = match blow {
+        Some(Blow::Disturbed(_)) => true,
+        Some(Blow::Clock(_)) => operated.operator.logged().iter().any(knows_its_clock),
+        _ => met(&namespace) || !operated.proxy.kills().is_empty(),
+    };
     let events = (events, operated.proxy.events());
     drop(operated);
     bed().discard(&namespace).await?;
     Ok(Walked { run, writes, events, struck })
+}
+
+/// Whether it says that it has noticed.
+fn knows_its_clock(line: &serde_json::Value) -> bool {
+    line["message"].as_str().is_some_and(|message| message.contains("the clock of this machine is ahead"))
 }
 
 /// Whether a request to a member of this namespace met a fault.

@@ -10,7 +10,7 @@ mod matrix;
 mod oracles;
 mod path;
 
-use matrix::{disturb, exhaust, hide, nothing_to_write};
+use matrix::{disturb, exhaust, hide, nothing_to_write, set_clock};
 use path::Path;
 use rstest::rstest;
 
@@ -19,6 +19,11 @@ use crate::bed::bed;
 #[rstest]
 fn killed(#[values(Path::Create, Path::ScaleUp, Path::ScaleDown, Path::Replace, Path::Settings)] path: Path) {
     exhaust(path);
+}
+
+#[rstest]
+fn with_a_clock_that_is_wrong_by_an_hour(#[values(Path::Create, Path::Hang)] path: Path) {
+    set_clock(path);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use ballast_etcd_core::api::EtcdCluster;
-use ballast_etcd_simulated::server::Request;
+use ballast_etcd_simulated::server::{Request, member};
 use ballast_testbed::wait::{self, Seen};
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
@@ -15,6 +15,8 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
+
+use crate::bed::etcd;
 
 /// Generous: many runs share two cores.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -31,6 +33,8 @@ pub enum Path {
     ScaleDown,
     /// The claim and the pod of a member are deleted.
     Replace,
+    /// A member hangs: it is restarted, and when that does not help, replaced.
+    Hang,
     /// A setting is changed: every member is restarted.
     Settings,
     /// The resource is deleted, and its volumes with it.
@@ -48,7 +52,9 @@ impl Path {
         match self {
             Self::Create | Self::ScaleUp => &[Request::MemberAdd, Request::MemberPromote],
             Self::ScaleDown => &[Request::MemberRemove],
-            Self::Replace => &[Request::MemberRemove, Request::MemberAdd, Request::MemberPromote],
+            Self::Replace | Self::Hang => {
+                &[Request::MemberRemove, Request::MemberAdd, Request::MemberPromote]
+            }
             Self::Settings => &[Request::MoveLeader],
             Self::Delete => &[],
         }
@@ -59,9 +65,13 @@ impl Path {
         let replicas = match self {
             Self::Create => return Ok(()),
             Self::ScaleUp => 1,
-            Self::ScaleDown | Self::Replace | Self::Settings | Self::Delete => 3,
+            Self::ScaleDown | Self::Replace | Self::Hang | Self::Settings | Self::Delete => 3,
         };
         create(client, namespace, replicas).await?;
+        if self == Self::Hang {
+            let repair = json!({"restartAfter": "4s", "replaceAfter": "12s"});
+            edit(&clusters(client, namespace), json!({"repair": repair})).await?;
+        }
         ready(client, namespace).await
     }
 
@@ -85,6 +95,16 @@ impl Path {
                     Ok((now.contains_key("my-1") && now.get("my-1") != before.get("my-1")).then_some(()))
                 })
                 .await?;
+            }
+            Self::Hang => {
+                let (before, hung) = (ids(&api).await?, member(namespace, "my-1"));
+                etcd().edit(|etcd| etcd.hung.insert(hung.clone()));
+                let given_up = wait::until(DEADLINE, "my-1 to be given up", || async {
+                    Ok((ids(&api).await?.get("my-1") != before.get("my-1")).then_some(()))
+                });
+                let outcome = given_up.await;
+                etcd().edit(|etcd| etcd.hung.remove(&hung));
+                outcome?;
             }
             Self::Delete => {
                 api.delete(NAME, &DeleteParams::default()).await?;
