@@ -36,14 +36,16 @@ pub(crate) fn up(zones: &[String], progress: &Progress) -> Result<Lab> {
         progress.say("cleaning up what an earlier lab left");
         teardown::down(progress)?;
     }
-    let lab = create(nodes, progress)?;
+    let mut lab = create(nodes, progress)?;
     start(&lab, &images, progress)
         .context("the lab did not come up; its logs are in /run/ballast-lab/logs until `lab down`")?;
+    lab.complete = true;
+    lab.save()?;
     progress.say(format!("the lab is up: {} nodes Ready. Try: lab kubectl get nodes", lab.nodes.len()));
     Ok(lab)
 }
 
-/// The lab that is up, if its control plane works and its programs are the current ones.
+/// The lab that is up, if it came up wholly, its control plane works and its programs are the current ones.
 fn running(nodes: &[Node]) -> Result<Option<Lab>> {
     let Ok(lab) = Lab::attach() else { return Ok(None) };
     if control_plane::PARTS.iter().any(|name| process::running(name).is_none())
@@ -55,7 +57,7 @@ fn running(nodes: &[Node]) -> Result<Option<Lab>> {
         let zones: Vec<_> = lab.nodes.iter().map(|node| node.zone.as_str()).collect();
         bail!("a lab with zones {} is up: use those, or run `lab down` first", zones.join(","));
     }
-    Ok((lab.tools == tools::fingerprint()?).then_some(lab))
+    Ok((lab.complete && lab.tools == tools::fingerprint()?).then_some(lab))
 }
 
 /// Undoes stopped nodes, cut links and partitions; serves volumes with the current program.

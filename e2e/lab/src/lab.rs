@@ -34,6 +34,9 @@ pub struct Lab {
     pub(crate) tools: String,
     /// Seconds since 1970 when it was started.
     pub(crate) started: u64,
+    /// Whether it came up wholly: one that was cut off on the way may lack images, and is made anew.
+    #[serde(default)]
+    pub(crate) complete: bool,
 }
 
 impl Lab {
@@ -59,7 +62,7 @@ impl Lab {
 
     pub(crate) fn new(nodes: Vec<Node>) -> Result<Self> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-        Ok(Self { nodes, tools: tools::fingerprint()?, started })
+        Ok(Self { nodes, tools: tools::fingerprint()?, started, complete: false })
     }
 
     pub(crate) fn save(&self) -> Result<()> {
