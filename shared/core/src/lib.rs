@@ -12,7 +12,7 @@
 //! | [`build`] | builders of Kubernetes objects |
 //! | [`pod_template`] | the user's overlay on the pod, and what it may not touch |
 //! | [`config`] | writers of configuration files |
-//! | [`quantity`], [`duration`], [`version`] | values users write as text |
+//! | [`quantity`], [`duration`], [`version`], [`resource_amounts`] | values users write as text |
 //! | [`hash`], [`difference`] | has something changed that we sent? |
 //! | [`zone`] | which zone a new member goes to |
 //! | [`condition`] | metav1 conditions |
@@ -36,6 +36,7 @@ pub mod object;
 pub mod plan;
 pub mod pod_template;
 pub mod quantity;
+pub mod resource_amounts;
 pub mod version;
 pub mod zone;
 

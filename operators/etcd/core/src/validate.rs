@@ -8,7 +8,7 @@ use ballast_core::{
     invalid::Invalid,
     label::{self, ClusterLabels},
     pod_template::{Overlay, Protected},
-    quantity,
+    quantity, resource_amounts,
     version::{self, Minor},
 };
 use k8s_openapi::{
@@ -152,6 +152,9 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
         resolve_duration("spec.repair.replaceAfter", spec.repair.replace_after.as_deref(), 900, &mut invalid);
     let overlay = resolve_overlay(spec.pod.template.as_ref(), &mut invalid);
     references::check(spec, &mut invalid);
+    let resources =
+        serde_json::to_value(spec.resources.clone().unwrap_or_default()).unwrap_or_else(|_| json!({}));
+    invalid.extend(resource_amounts::faults(&resources, "spec.resources"));
     let annotations = resource.metadata.annotations.clone().unwrap_or_default();
     let skip = resolve_skips(annotations.get(label::SKIP_PREDICATE), &mut invalid);
     let grace_seconds = spec
@@ -197,8 +200,7 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
         zones: spec.zones.clone(),
         storage,
         settings,
-        resources: serde_json::to_value(spec.resources.clone().unwrap_or_default())
-            .unwrap_or_else(|_| json!({})),
+        resources,
         overlay,
         grace_seconds,
         restart_after,

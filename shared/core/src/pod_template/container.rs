@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Report, security, spec::named};
-use crate::name::DnsLabel;
+use crate::{name::DnsLabel, resource_amounts};
 
 /// What may be set on the application's container.
 const MAIN: [&str; 4] = ["name", "resources", "env", "volumeMounts"];
@@ -22,6 +22,7 @@ const REFUSED: [(&str, &str); 8] = [
 /// `containers`: one entry may be the application's own, the others are sidecars.
 pub(super) fn main_and_sidecars(value: &Value, path: &str, report: &mut Report<'_>) {
     for (container, name, path) in named(value, path, report) {
+        amounts(container, &path, report);
         if report.rules.containers.first() == Some(&name.as_str()) {
             main(container, &path, report);
         } else {
@@ -33,7 +34,14 @@ pub(super) fn main_and_sidecars(value: &Value, path: &str, report: &mut Report<'
 /// `initContainers`: all extra ones; they run after ours.
 pub(super) fn extra_init(value: &Value, path: &str, report: &mut Report<'_>) {
     for (container, name, path) in named(value, path, report) {
+        amounts(container, &path, report);
         sidecar(container, &name, &path, report);
+    }
+}
+
+fn amounts(container: &Map<String, Value>, path: &str, report: &mut Report<'_>) {
+    if let Some(resources) = container.get("resources") {
+        report.invalid.extend(resource_amounts::faults(resources, &format!("{path}.resources")));
     }
 }
 
@@ -88,7 +96,7 @@ fn sidecar(container: &Map<String, Value>, name: &str, path: &str, report: &mut 
     }
 }
 
-fn mounts<'v>(container: &'v Map<String, Value>, path: &str) -> Vec<(&'v Value, String)> {
+pub(super) fn mounts<'v>(container: &'v Map<String, Value>, path: &str) -> Vec<(&'v Value, String)> {
     let items = container.get("volumeMounts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let path = |item: &Value| {
         format!("{path}.volumeMounts[{}]", item.get("mountPath").and_then(Value::as_str).unwrap_or_default())

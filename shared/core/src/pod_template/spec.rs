@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Report, container, metadata, security};
-use crate::name::DnsLabel;
+use crate::name::{DnsLabel, is_subdomain};
 
 /// Fields that are the user's.
 const FREE: [&str; 12] = [
@@ -20,6 +20,9 @@ const FREE: [&str; 12] = [
     "tolerations",
     "topologySpreadConstraints",
 ];
+
+/// Fields that name an object, as far as the API server checks it before it makes a pod.
+const NAMES: [&str; 3] = ["priorityClassName", "runtimeClassName", "serviceAccountName"];
 
 /// Fields that Kubernetes knows and the operator keeps for itself, and what to do instead.
 const REFUSED: [(&str, &str); 23] = [
@@ -81,6 +84,35 @@ pub(super) fn check(value: &Value, path: &str, report: &mut Report<'_>) {
         }
     }
     unique(fields, path, report);
+    mounted(fields, path, report);
+    for field in NAMES {
+        let name = fields.get(field).and_then(Value::as_str);
+        if name.is_some_and(|name| !is_subdomain(name)) {
+            report.add(format!("{path}.{field}"), "is no name: small letters, digits, \"-\" and \".\"");
+        }
+    }
+    let grace = fields.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
+    if grace.is_some_and(|seconds| seconds < 0) {
+        report.add(format!("{path}.terminationGracePeriodSeconds"), "may not be negative");
+    }
+}
+
+/// What containers mount must be there.
+fn mounted(fields: &serde_json::Map<String, Value>, path: &str, report: &mut Report<'_>) {
+    let all = |list: &str| fields.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let name = |item: &Value| item.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let volumes: Vec<String> = all("volumes").iter().map(name).collect();
+    for list in ["containers", "initContainers"] {
+        for container in all(list).iter().filter_map(Value::as_object) {
+            let owner = container.get("name").and_then(Value::as_str).unwrap_or_default();
+            for (mount, path) in container::mounts(container, &format!("{path}.{list}[{owner}]")) {
+                let volume = name(mount);
+                if !volumes.contains(&volume) && !report.rules.volumes.contains(&volume.as_str()) {
+                    report.add(path, format!("there is no volume {volume:?}: add it to volumes"));
+                }
+            }
+        }
+    }
 }
 
 fn volumes(value: &Value, path: &str, report: &mut Report<'_>) {

@@ -39,9 +39,11 @@ fn validate(text: &str) -> Result<Overlay, Vec<Invalid>> {
 )]
 #[case("spec: {volumes: [{name: x, configMap: {name: y}}, {name: e, emptyDir: {sizeLimit: 1000}}]}")]
 #[case(
-    "spec: {containers: [{name: etcd, resources: {limits: {cpu: 2}}, env: [{name: TZ, value: UTC}], volumeMounts: [{name: x, mountPath: /x}]}]}"
+    "spec: {containers: [{name: etcd, resources: {limits: {cpu: 2}}, env: [{name: TZ, value: UTC}], volumeMounts: [{name: x, mountPath: /x}]}], volumes: [{name: x, emptyDir: {}}]}"
 )]
-#[case("spec: {containers: [{name: etcd, volumeMounts: [{name: x, mountPath: /database}]}]}")]
+#[case(
+    "spec: {containers: [{name: etcd, volumeMounts: [{name: x, mountPath: /database}]}], volumes: [{name: x, emptyDir: {}}]}"
+)]
 #[case(
     "spec: {containers: [{name: log, image: i, command: [a], envFrom: [{configMapRef: {name: c}}], env: [{name: ETCD_X, value: y}]}]}"
 )]
@@ -178,19 +180,43 @@ fn allowed(#[case] text: &str) {
     "one by one"
 )]
 #[case(
-    "spec: {containers: [{name: etcd, volumeMounts: [{name: x, mountPath: /data/etcd}]}]}",
+    "spec: {containers: [{name: etcd, volumeMounts: [{name: x, mountPath: /data/etcd}]}], volumes: [{name: x, emptyDir: {}}]}",
     ".spec.containers[etcd].volumeMounts[/data/etcd]",
     "elsewhere"
 )]
 #[case(
-    "spec: {containers: [{name: etcd, volumeMounts: [{name: x, mountPath: /}]}]}",
+    "spec: {containers: [{name: etcd, volumeMounts: [{name: x, mountPath: /}]}], volumes: [{name: x, emptyDir: {}}]}",
     ".spec.containers[etcd].volumeMounts[/]",
     "elsewhere"
 )]
 #[case(
-    "spec: {containers: [{name: etcd, volumeMounts: [{name: x, mountPath: /x/../data}]}]}",
+    "spec: {containers: [{name: etcd, volumeMounts: [{name: x, mountPath: /x/../data}]}], volumes: [{name: x, emptyDir: {}}]}",
     ".spec.containers[etcd].volumeMounts[/x/../data]",
     "elsewhere"
+)]
+#[case(
+    "spec: {containers: [{name: etcd, volumeMounts: [{name: x, mountPath: /x}]}]}",
+    ".spec.containers[etcd].volumeMounts[/x]",
+    "no volume"
+)]
+#[case(
+    "spec: {initContainers: [{name: a, image: b, volumeMounts: [{name: x, mountPath: /x}]}]}",
+    ".spec.initContainers[a].volumeMounts[/x]",
+    "no volume"
+)]
+#[case("spec: {terminationGracePeriodSeconds: -1}", ".spec.terminationGracePeriodSeconds", "negative")]
+#[case("spec: {serviceAccountName: 'a b'}", ".spec.serviceAccountName", "is no name")]
+#[case("spec: {priorityClassName: A}", ".spec.priorityClassName", "is no name")]
+#[case("spec: {runtimeClassName: a_b}", ".spec.runtimeClassName", "is no name")]
+#[case(
+    "spec: {containers: [{name: etcd, resources: {limits: {memory: lots}}}]}",
+    ".spec.containers[etcd].resources.limits[memory]",
+    "not a quantity"
+)]
+#[case(
+    "spec: {initContainers: [{name: a, image: b, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}",
+    ".spec.initContainers[a].resources.requests[cpu]",
+    "more than the limit"
 )]
 fn refused(#[case] text: &str, #[case] field: &str, #[case] message: &str) {
     let invalid = validate(text).unwrap_err();
