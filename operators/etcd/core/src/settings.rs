@@ -12,7 +12,10 @@ const PLACEHOLDER: &str = "${BALLAST_";
 /// Type of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
+    /// Whole and not negative. Some are signed in etcd, so that no more than 2^63 - 1 fits into all of them.
     Unsigned,
+    /// The same, of 32 bits.
+    Unsigned32,
     Bool,
     Text,
     /// Written as nanoseconds.
@@ -33,7 +36,7 @@ const fn key(name: &'static str, kind: Kind, minors: (u64, u64)) -> Key {
     Key { name, kind, minors }
 }
 
-use Kind::{Bool, Duration, Outputs, Text, Unsigned};
+use Kind::{Bool, Duration, Outputs, Text, Unsigned, Unsigned32};
 
 const ALL: (u64, u64) = (5, 6);
 const OLD: (u64, u64) = (5, 5);
@@ -74,7 +77,7 @@ const ALLOWED: &[Key] = &[
     key("initial-election-tick-advance", Bool, ALL),
     key("log-format", Text, NEW),
     key("log-outputs", Outputs, ALL),
-    key("max-concurrent-streams", Unsigned, ALL),
+    key("max-concurrent-streams", Unsigned32, ALL),
     key("max-request-bytes", Unsigned, ALL),
     key("max-snapshots", Unsigned, ALL),
     key("max-txn-ops", Unsigned, ALL),
@@ -155,18 +158,17 @@ pub fn parse(name: &str, value: &str, minor: Minor) -> Result<Value, String> {
 
 fn typed(kind: Kind, value: &str) -> Result<Value, String> {
     match kind {
-        Kind::Unsigned => value
-            .parse::<u64>()
-            .map(|number| Value::Number(number.into()))
-            .map_err(|_| format!("{value:?} is not a whole number")),
+        Kind::Unsigned => whole(value, i64::MAX.unsigned_abs()),
+        Kind::Unsigned32 => whole(value, u32::MAX.into()),
         Kind::Bool => {
             value.parse::<bool>().map(Value::Bool).map_err(|_| format!("{value:?} is neither true nor false"))
         }
         Kind::Text => Ok(Value::String(value.to_owned())),
         Kind::Duration => {
             let parsed = duration::parse(value).map_err(|error| error.to_string())?;
+            // Signed in etcd.
             let nanoseconds =
-                u64::try_from(parsed.as_nanos()).map_err(|_| format!("{value:?} is too long"))?;
+                i64::try_from(parsed.as_nanos()).map_err(|_| format!("{value:?} is too long"))?;
             Ok(Value::Number(Number::from(nanoseconds)))
         }
         Kind::Outputs => {
@@ -176,6 +178,14 @@ fn typed(kind: Kind, value: &str) -> Result<Value, String> {
                 None => Ok(outputs.into()),
             }
         }
+    }
+}
+
+fn whole(value: &str, most: u64) -> Result<Value, String> {
+    match value.parse::<u64>() {
+        Ok(number) if number <= most => Ok(Value::Number(number.into())),
+        Ok(_) => Err(format!("{value} is too large for etcd: at most {most}")),
+        Err(_) => Err(format!("{value:?} is not a whole number")),
     }
 }
 
@@ -208,6 +218,9 @@ mod tests {
     #[case("experimental-corrupt-check-time", "5m", V36, "exists in 3.5")]
     #[case("no-such-key", "1", V36, "does not know")]
     #[case("max-txn-ops", "many", V36, "whole number")]
+    #[case("backend-batch-limit", "9223372036854775808", V36, "too large")]
+    #[case("max-concurrent-streams", "4294967296", V36, "too large")]
+    #[case("corrupt-check-time", "2562048h", V36, "too long")]
     #[case("cors", "a\nforce-new-cluster: true", V36, "line break")]
     #[case("cors", "https://${BALLAST_HOST}", V36, "fills in itself")]
     #[case("log-outputs", "stderr,${BALLAST_X", V36, "fills in itself")]

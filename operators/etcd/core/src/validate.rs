@@ -283,6 +283,16 @@ fn resolve_duration(
     }
 }
 
+/// A time that etcd wants in milliseconds; zero when it is not given.
+fn resolve_interval(field: &str, text: Option<&str>, invalid: &mut Vec<Invalid>) -> Duration {
+    let duration = resolve_duration(field, text, 0, invalid);
+    // Cut off it would be another time than the one that was asked for, or none at all.
+    if duration.subsec_nanos() % 1_000_000 != 0 {
+        invalid.push(Invalid::new(field, "must be whole milliseconds, for instance 100ms"));
+    }
+    duration
+}
+
 fn resolve_overlay(template: Option<&Value>, invalid: &mut Vec<Invalid>) -> Option<Overlay> {
     let rules = Protected {
         containers: &[APPLICATION, container::PREPARE],
@@ -331,9 +341,8 @@ fn resolve_settings(
     let mut settings: Vec<(String, Value)> = vec![];
     let mut set = |key: &str, value: Value| settings.push((key.to_owned(), value));
     let heartbeat =
-        resolve_duration("spec.etcd.heartbeatInterval", etcd.heartbeat_interval.as_deref(), 0, invalid);
-    let election =
-        resolve_duration("spec.etcd.electionTimeout", etcd.election_timeout.as_deref(), 0, invalid);
+        resolve_interval("spec.etcd.heartbeatInterval", etcd.heartbeat_interval.as_deref(), invalid);
+    let election = resolve_interval("spec.etcd.electionTimeout", etcd.election_timeout.as_deref(), invalid);
     let (heartbeat, election) = (milliseconds(heartbeat, 100), milliseconds(election, 1000));
     if election < 5 * heartbeat {
         invalid.push(Invalid::new(
@@ -355,7 +364,10 @@ fn resolve_settings(
     if let Some(compaction) = &etcd.auto_compaction {
         let (mode, valid) = match compaction.mode {
             AutoCompactionMode::Periodic => ("periodic", duration::parse(&compaction.retention).is_ok()),
-            AutoCompactionMode::Revision => ("revision", compaction.retention.parse::<u64>().is_ok()),
+            // etcd reads it with a sign.
+            AutoCompactionMode::Revision => {
+                ("revision", compaction.retention.parse::<i64>().is_ok_and(|number| number >= 0))
+            }
         };
         if !valid {
             invalid.push(Invalid::new(

@@ -143,6 +143,23 @@ fn ordinals_and_names_belong_together() {
 )]
 #[case::election_too_long("version: 3.6.16\netcd: {electionTimeout: 51s}", "spec.etcd.electionTimeout")]
 #[case::duration("version: 3.6.16\netcd: {heartbeatInterval: fast}", "spec.etcd.heartbeatInterval")]
+#[case::heartbeat_below_a_millisecond(
+    "version: 3.6.16\netcd: {heartbeatInterval: 500us}",
+    "spec.etcd.heartbeatInterval"
+)]
+#[case::part_of_a_millisecond(
+    "version: 3.6.16\netcd: {electionTimeout: 1500.5ms}",
+    "spec.etcd.electionTimeout"
+)]
+#[case::revisions_beyond_etcd(
+    "version: 3.6.16\netcd: {autoCompaction: {mode: Revision, retention: '9223372036854775808'}}",
+    "spec.etcd.autoCompaction.retention"
+)]
+#[case::amount("version: 3.6.16\nresources: {limits: {memory: lots}}", "spec.resources.limits[memory]")]
+#[case::request_above_limit(
+    "version: 3.6.16\nresources: {requests: {cpu: 2}, limits: {cpu: 1500m}}",
+    "spec.resources.requests[cpu]"
+)]
 #[case::compaction_mode(
     "version: 3.6.16\netcd: {autoCompaction: {mode: Revision, retention: 8h}}",
     "spec.etcd.autoCompaction.retention"
