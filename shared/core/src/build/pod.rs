@@ -62,6 +62,9 @@ fn spec(cluster: &Cluster, member: &Member) -> PodSpec {
     PodSpec {
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
+        // Kubernetes keeps a copy in `serviceAccount`, and takes that when the name is no longer there: left out, a name that
+        // the user takes back would stay.
+        service_account_name: Some("default".to_owned()),
         security_context: Some(security::pod(member.application.user_id)),
         termination_grace_period_seconds: Some(member.application.grace_seconds),
         init_containers: Some(vec![container::prepare(cluster, member)]),
