@@ -54,7 +54,7 @@ impl Overlay {
         } else if !value.is_null() {
             report.add(path, "must be an object with metadata and spec");
         }
-        if report.invalid.is_empty() { Ok(Self(value)) } else { Err(report.invalid) }
+        if report.invalid.is_empty() { Ok(Self(without_idle(value))) } else { Err(report.invalid) }
     }
 
     /// Whether it changes nothing.
@@ -67,7 +67,7 @@ impl Overlay {
         }
     }
 
-    /// The overlay as the user wrote it, without `null`.
+    /// The overlay as the user wrote it, without `null` and without fields that are empty and change nothing.
     pub fn value(&self) -> &Value {
         &self.0
     }
@@ -95,6 +95,22 @@ impl Report<'_> {
     fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
         self.invalid.push(Invalid::new(field, message));
     }
+}
+
+/// Without the fields of metadata and spec that are empty: laid over a template they change nothing, and must restart no
+/// pod. An empty list of spread constraints is more than that: it takes the place of ours.
+fn without_idle(mut value: Value) -> Value {
+    let idle = |value: &Value| match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    };
+    for part in value.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
+        if let Value::Object(fields) = part {
+            fields.retain(|key, field| key == "topologySpreadConstraints" || !idle(field));
+        }
+    }
+    value
 }
 
 fn without_nulls(value: &Value) -> Value {

@@ -259,10 +259,17 @@ fn all_mistakes_are_reported_at_once() {
 
 #[test]
 fn what_changes_nothing_is_empty() {
-    for text in ["{}", "null", "{spec: {}}", "{metadata: {}, spec: {nodeName: null}}"] {
+    for text in [
+        "{}",
+        "null",
+        "{spec: {}}",
+        "{metadata: {}, spec: {nodeName: null}}",
+        "{metadata: {labels: {}}, spec: {containers: [], tolerations: [], affinity: {}}}",
+    ] {
         assert!(validate(text).unwrap().is_empty(), "{text}");
     }
     assert!(!validate("{spec: {schedulerName: s}}").unwrap().is_empty());
+    assert!(!validate("{spec: {topologySpreadConstraints: []}}").unwrap().is_empty());
 }
 
 #[test]
