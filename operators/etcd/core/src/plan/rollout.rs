@@ -3,6 +3,7 @@
 //! Only the member whose turn it is carries the new template. A member that has it and does not serve stops everything.
 
 use ballast_core::version::Minor;
+use jiff::SignedDuration;
 
 use super::{Context, Next, busy, learner, predicates, wait};
 use crate::{intent::Intent, observed::Member, validate::Storage};
@@ -72,13 +73,32 @@ pub(crate) fn without_quorum(context: &Context<'_>) -> Next {
         return Next::Nothing;
     }
     let broken = context.observed.members.iter().find(|member| {
-        let pod = member.pod.as_ref().filter(|pod| pod.deletion_due.is_none() && !pod.running);
-        let stuck = pod.is_some_and(|pod| pod.waiting.is_some() && !pod.lost_data() && !pod.node_lost);
+        let stuck = match &member.pod {
+            Some(pod) => {
+                let waits = pod.deletion_due.is_none() && !pod.running && pod.waiting.is_some();
+                waits && !pod.lost_data() && !pod.node_lost
+            }
+            None => stays_away(context, member),
+        };
         stuck && member.stateful_set.is_some() && is_outdated(context, member)
     });
     broken.map_or(Next::Nothing, |member| {
         update(member, "it does not run, and its template is not the wanted one")
     })
+}
+
+/// How long a pod that is only stopped and made again is away, at the very most.
+const MADE_AGAIN: SignedDuration = SignedDuration::from_mins(1);
+
+/// Kubernetes may refuse to make pods of a template, for a service account or a priority class that is not there: then
+/// there never is one. A pod that only comes back late must not spread a template that another member fails with.
+fn stays_away(context: &Context<'_>, member: &Member) -> bool {
+    let set = |other: &Member| {
+        other.stateful_set.as_ref().is_some_and(|set| set.template_hash == context.template_hash)
+    };
+    let fails = context.observed.members.iter().any(|other| set(other) && !other.serves());
+    let long = member.unhealthy_since.is_some_and(|since| context.now.duration_since(since) >= MADE_AGAIN);
+    !fails || long
 }
 
 /// Some seconds after the last member runs a new minor version, etcd raises the version of the cluster: only then is an

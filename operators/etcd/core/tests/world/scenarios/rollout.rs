@@ -98,6 +98,28 @@ fn a_bad_image_stops_at_the_first_member_and_reverting_recovers(#[values(1, 3)] 
     assert_eq!(sim.cluster().unwrap().members, list);
 }
 
+/// As when Kubernetes refuses every pod of the template, for a service account that is not there.
+#[test]
+fn a_template_of_which_no_pod_is_made_is_reverted() {
+    let mut sim = Simulation::converged(&spec(1));
+    let list = sim.cluster().unwrap().members.clone();
+    let without_pod = |sim: &mut Simulation| {
+        for _ in 0..20 {
+            sim.world.delete_pod_by_hand("my-0-0");
+            sim.pass();
+        }
+    };
+    sim.edit(&json!({"pod": {"template": {"spec": {"serviceAccountName": "nobody"}}}}));
+    sim.run(3);
+    assert_eq!(sim.count("UpdateMember"), 1);
+    without_pod(&mut sim);
+    sim.edit(&json!({"pod": null}));
+    without_pod(&mut sim);
+    assert_eq!(sim.count("UpdateMember"), 2, "{:?}", sim.blocked);
+    sim.converge();
+    assert_eq!(sim.cluster().unwrap().members, list);
+}
+
 #[test]
 fn a_bad_image_from_the_start_is_mended_by_an_edit() {
     let mut sim = Simulation::new(&spec(3));
