@@ -287,7 +287,7 @@ fn resolve_duration(
 fn resolve_interval(field: &str, text: Option<&str>, invalid: &mut Vec<Invalid>) -> Duration {
     let duration = resolve_duration(field, text, 0, invalid);
     // Cut off it would be another time than the one that was asked for, or none at all.
-    if duration.subsec_nanos() % 1_000_000 != 0 {
+    if !duration.subsec_nanos().is_multiple_of(1_000_000) {
         invalid.push(Invalid::new(field, "must be whole milliseconds, for instance 100ms"));
     }
     duration
