@@ -39,6 +39,18 @@ pub fn turns() -> &'static Semaphore {
     &TURNS
 }
 
+/// One in so many of `all`, beginning at `BALLAST_CRASH_SEED`; `BALLAST_CRASH_EVERY` overrides `every`.
+pub fn sample<T>(all: Vec<T>, every: usize) -> Vec<T> {
+    let number = |variable: &str| std::env::var(variable).ok()?.parse::<usize>().ok();
+    let every = number("BALLAST_CRASH_EVERY").unwrap_or(every).max(1);
+    let seed = number("BALLAST_CRASH_SEED").unwrap_or_default();
+    all.into_iter()
+        .enumerate()
+        .filter(|(index, _)| index % every == seed % every)
+        .map(|(_, one)| one)
+        .collect()
+}
+
 /// The operator, alone in its namespace and quick to look again.
 pub fn operator() -> Program {
     operator_with("--leader-elect=false")

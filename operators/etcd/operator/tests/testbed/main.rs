@@ -3,4 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bed;
+mod cluster;
+#[path = "../../../core/tests/corpus/mod.rs"]
+mod corpus;
 mod crash;
+mod sweep;

@@ -17,7 +17,7 @@ use futures::StreamExt;
 use kube::api::ApiResource;
 
 use crate::{
-    bed::{bed, etcd, operator, turns},
+    bed::{bed, etcd, operator, sample, turns},
     crash::path::Path,
 };
 
@@ -27,8 +27,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 /// Longer than the operator waits for an answer of etcd.
 const LATE: Duration = Duration::from_secs(3);
 
-/// Without `BALLAST_CRASH_EVERY` one in so many blows is struck, beginning at `BALLAST_CRASH_SEED`: all of them take two
-/// cores many minutes.
+/// One in so many blows is struck unless asked otherwise: all of them take two cores many minutes.
 const EVERY: usize = 8;
 
 /// What is done to the operator in a run.
@@ -57,7 +56,7 @@ struct Walked {
 
 /// Strikes the operator around every write of the path, and every request to etcd that changes something.
 pub fn exhaust(path: Path) {
-    strike(path, every(), |path, first, second| {
+    strike(path, EVERY, |path, first, second| {
         let at_api = at_api(&first.writes, &second.writes);
         assert!(at_api.len() >= 8, "{path:?} writes next to nothing: {:?}", first.writes);
         [at_api, at_etcd(path)].concat()
@@ -66,12 +65,12 @@ pub fn exhaust(path: Path) {
 
 /// Lets the operator see the path in the wrong order, late, as it was, or with answers that fail.
 pub fn disturb(path: Path) {
-    strike(path, every(), |_, first, second| disturbances(first, second));
+    strike(path, EVERY, |_, first, second| disturbances(first, second));
 }
 
 /// Hides one event from the operator, each in turn.
 pub fn hide(path: Path) {
-    strike(path, every(), |_, first, second| hidden(first, second));
+    strike(path, EVERY, |_, first, second| hidden(first, second));
 }
 
 /// Gives the operator a clock that is wrong by an hour, either way.
@@ -112,14 +111,8 @@ async fn all(
 ) -> Result<Counts> {
     let (first, second) = tokio::try_join!(walk(path, None), walk(path, None))?;
     let blows = blows(path, &first, &second);
-    let seed = number("BALLAST_CRASH_SEED").unwrap_or_default();
     let total = blows.len();
-    let chosen: Vec<Blow> = blows
-        .into_iter()
-        .enumerate()
-        .filter(|(index, _)| index % every == seed % every)
-        .map(|(_, blow)| blow)
-        .collect();
+    let chosen = if every == 1 { blows } else { sample(blows, every) };
     let reference = [first.run, second.run];
     let mut counts = Counts { left_out: total - chosen.len(), ..Counts::default() };
     let mut wrong = vec![];
@@ -141,14 +134,6 @@ async fn all(
     }
     ensure!(wrong.is_empty(), "{} faults in {} runs:\n{}", wrong.len(), chosen.len(), wrong.join("\n"));
     Ok(counts)
-}
-
-fn every() -> usize {
-    number("BALLAST_CRASH_EVERY").unwrap_or(EVERY).max(1)
-}
-
-fn number(variable: &str) -> Option<usize> {
-    std::env::var(variable).ok()?.parse().ok()
 }
 
 fn at_api(first: &BTreeMap<Class, usize>, second: &BTreeMap<Class, usize>) -> Vec<Blow> {

@@ -1,7 +1,5 @@
 //! What an operator has to do in a run.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use ballast_etcd_core::api::EtcdCluster;
 use ballast_etcd_simulated::server::{Request, member};
@@ -12,15 +10,14 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, Client, Resource,
-    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::bed::etcd;
-
-/// Generous: many runs share two cores.
-const DEADLINE: Duration = Duration::from_mins(2);
-const NAME: &str = "my";
+use crate::{
+    bed::etcd,
+    cluster::{DEADLINE, NAME, clusters, create, edit, ready},
+};
 
 /// A way through an operator's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +64,7 @@ impl Path {
             Self::ScaleUp => 1,
             Self::ScaleDown | Self::Replace | Self::Hang | Self::Settings | Self::Delete => 3,
         };
-        create(client, namespace, replicas).await?;
+        create(client, namespace, &of(replicas)).await?;
         if self == Self::Hang {
             let repair = json!({"restartAfter": "4s", "replaceAfter": "12s"});
             edit(&clusters(client, namespace), json!({"repair": repair})).await?;
@@ -79,7 +76,7 @@ impl Path {
     pub async fn walk(self, client: &Client, namespace: &str) -> Result<()> {
         let api = clusters(client, namespace);
         match self {
-            Self::Create => create(client, namespace, 3).await?,
+            Self::Create => create(client, namespace, &of(3)).await?,
             Self::ScaleUp => edit(&api, json!({"replicas": 3})).await?,
             Self::ScaleDown => edit(&api, json!({"replicas": 1})).await?,
             Self::Settings => edit(&api, json!({"etcd": {"logLevel": "warn"}})).await?,
@@ -115,49 +112,13 @@ impl Path {
     }
 }
 
-fn clusters(client: &Client, namespace: &str) -> Api<EtcdCluster> {
-    Api::namespaced(client.clone(), namespace)
-}
-
-async fn create(client: &Client, namespace: &str, replicas: i32) -> Result<()> {
-    let resource: EtcdCluster = serde_json::from_value(json!({
-        "apiVersion": "etcd.ballast.dev/v1alpha1",
-        "kind": "EtcdCluster",
-        "metadata": {"name": NAME, "namespace": namespace},
-        "spec": {"replicas": replicas, "version": "3.6.16", "storage": {"size": "1Gi", "whenDeleted": "Delete"}},
-    }))?;
-    clusters(client, namespace).create(&PostParams::default(), &resource).await?;
-    Ok(())
-}
-
-async fn edit(api: &Api<EtcdCluster>, spec: Value) -> Result<()> {
-    api.patch(NAME, &PatchParams::default(), &Patch::Merge(json!({"spec": spec}))).await?;
-    Ok(())
+fn of(replicas: i32) -> serde_json::Value {
+    json!({"replicas": replicas, "version": "3.6.16", "storage": {"size": "1Gi", "whenDeleted": "Delete"}})
 }
 
 async fn ids(api: &Api<EtcdCluster>) -> Result<std::collections::BTreeMap<String, String>> {
     let members = api.get(NAME).await?.status.context("no status yet")?.members;
     Ok(members.into_iter().filter_map(|member| Some((member.name, member.id?))).collect())
-}
-
-/// Ready at the current generation, and nothing left to do.
-async fn ready(client: &Client, namespace: &str) -> Result<()> {
-    let api = clusters(client, namespace);
-    wait::until_in(client, namespace, DEADLINE, &format!("{namespace} to be Ready"), || async {
-        let resource = api.get(NAME).await?;
-        let status = resource.status.unwrap_or_default();
-        let is = |type_: &str, value: &str| {
-            status.conditions.iter().any(|condition| condition.type_ == type_ && condition.status == value)
-        };
-        let plan = status.plan.clone().unwrap_or_default();
-        let done = status.observed_generation == resource.metadata.generation
-            && is("Ready", "True")
-            && is("Progressing", "False")
-            && plan.step.is_none()
-            && plan.blocked.is_empty();
-        Ok(if done { Seen::Met(()) } else { Seen::NotYet(serde_json::to_string(&status)?) })
-    })
-    .await
 }
 
 async fn gone(client: &Client, namespace: &str) -> Result<()> {
