@@ -8,7 +8,7 @@ use ballast_testbed::{
     census::{compare, kinds},
     mask,
 };
-use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::{ByteString, api::networking::v1::NetworkPolicy};
 use kube::{
     Api, Client, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams},
@@ -42,7 +42,11 @@ impl State {
                         .pods
                         .insert(name.clone(), (object.uid().unwrap_or_default(), hash.unwrap_or_default()));
                 }
-                state.objects.push((kind.kind.clone(), name, told(serde_json::to_value(object)?)));
+                state.objects.push((
+                    kind.kind.clone(),
+                    name,
+                    told(&kind.kind, serde_json::to_value(object)?),
+                ));
             }
         }
         Ok(state)
@@ -93,15 +97,31 @@ fn differences(one: &Run, other: &Run) -> Vec<String> {
     compare(&[one.clone(), one.clone()], other).iter().map(ToString::to_string).collect()
 }
 
-fn told(mut object: Value) -> Value {
+fn told(kind: &str, mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");
     }
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.retain(|field, _| !UNTOLD.contains(&field.as_str()));
+        // A member that lost its data is made anew, with another StatefulSet of the same name.
+        for owner in metadata.get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(owner) = owner.as_object_mut().filter(|owner| owner["kind"] == "StatefulSet") {
+                owner.remove("uid");
+            }
+        }
         // Which node it is depends on what else runs.
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.remove("volume.kubernetes.io/selected-node");
+        }
+    }
+    // What is encoded cannot be masked.
+    if kind == "Secret"
+        && let Some(data) = object.get_mut("data").and_then(Value::as_object_mut)
+    {
+        for value in data.values_mut() {
+            if let Ok(ByteString(bytes)) = serde_json::from_value(value.clone()) {
+                *value = String::from_utf8_lossy(&bytes).into();
+            }
         }
     }
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
