@@ -101,8 +101,8 @@ pub const CHANGES: &[Change] = &[
     change(
         LEAF,
         One,
-        "pod: {template: {spec: {serviceAccountName: default}}}",
-        Pod("/spec/serviceAccountName", "default"),
+        "pod: {template: {spec: {serviceAccountName: app}}}",
+        Pod("/spec/serviceAccountName", "app"),
     ),
     change(
         LEAF,

@@ -7,10 +7,15 @@ use ballast_testbed::{
     Class, Operated,
     wait::{self, Seen},
 };
-use kube::Client;
+use k8s_openapi::{api::core::v1::ServiceAccount, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kube::{Api, Client, api::PostParams};
 use serde_json::Value;
 
-use super::{Step, state::State, tried};
+use super::{
+    Step,
+    state::{State, restarted_only_if_needed},
+    tried,
+};
 use crate::{
     bed::{bed, operator, turns},
     cluster::{self, is},
@@ -37,6 +42,12 @@ impl Cluster {
         for image in BROKEN {
             bed().kubelets().break_image(&namespace, image, true);
         }
+        // What the corpus names, and Kubernetes refuses pods without.
+        let account = ServiceAccount {
+            metadata: ObjectMeta { name: Some("app".to_owned()), ..ObjectMeta::default() },
+            ..ServiceAccount::default()
+        };
+        Api::namespaced(client.clone(), &namespace).create(&PostParams::default(), &account).await?;
         let operated = Operated::start(bed().control_plane(), operator(), &namespace, vec![]).await?;
         cluster::create(&client, &namespace, spec).await?;
         let cluster = Self { namespace, client, operated };
@@ -190,20 +201,6 @@ impl Cluster {
         }
         Ok(after)
     }
-}
-
-/// A pod is another one exactly when its template is another one.
-fn restarted_only_if_needed(before: &State, after: &State) -> Result<()> {
-    for (name, (uid, hash)) in &before.pods {
-        let Some((now, now_hash)) = after.pods.get(name) else { continue };
-        ensure!(
-            (uid == now) == (hash == now_hash),
-            "{name}: {} although its template is {}",
-            if uid == now { "not restarted" } else { "restarted" },
-            if hash == now_hash { "the same" } else { "another one" }
-        );
-    }
-    Ok(())
 }
 
 /// Tries all of them on one cluster; what went wrong.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use ballast_testbed::{
     Run,
     census::{compare, kinds},
@@ -140,4 +140,18 @@ fn walk(value: &Value, shown: &impl Fn(&str) -> String) -> Value {
         Value::Object(fields) => fields.iter().map(|(key, inner)| (shown(key), walk(inner, shown))).collect(),
         other => other.clone(),
     }
+}
+
+/// A pod is another one exactly when its template is another one.
+pub fn restarted_only_if_needed(before: &State, after: &State) -> Result<()> {
+    for (name, (uid, hash)) in &before.pods {
+        let Some((now, now_hash)) = after.pods.get(name) else { continue };
+        ensure!(
+            (uid == now) == (hash == now_hash),
+            "{name}: {} although its template is {}",
+            if uid == now { "not restarted" } else { "restarted" },
+            if hash == now_hash { "the same" } else { "another one" }
+        );
+    }
+    Ok(())
 }
