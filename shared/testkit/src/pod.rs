@@ -29,6 +29,12 @@ pub fn scheduled(pod: &Pod) -> bool {
     node_of(pod).is_some()
 }
 
+/// Whether another scheduler than Kubernetes' own is to find a node for it.
+pub fn is_for_another_scheduler(pod: &Pod) -> bool {
+    let scheduler = pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref());
+    scheduler.is_some_and(|name| name != "default-scheduler")
+}
+
 /// The node that it was given.
 pub fn node_of(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref()
