@@ -63,6 +63,8 @@ pub(crate) async fn run<O: Operator>(operator: O, settings: RunSettings) -> Resu
     let health = Arc::new(Health::default());
     let listener =
         http::bind(settings.listen).await.map_err(|error| RunError::Listen(settings.listen, error))?;
+    // With port 0 the system has chosen one.
+    let listen = listener.local_addr().unwrap_or(settings.listen);
     let config = Config::infer().await?;
     let time = Arc::new(ServerTime::default());
     let client = requests::client(config, metrics.clone(), time.clone())
@@ -71,7 +73,7 @@ pub(crate) async fn run<O: Operator>(operator: O, settings: RunSettings) -> Resu
         application = O::APPLICATION,
         version,
         namespaces = if settings.namespaces.is_empty() { "all".to_owned() } else { settings.namespaces.join(",") },
-        listen = %settings.listen,
+        %listen,
         "the operator starts"
     );
 
