@@ -15,7 +15,7 @@ CLUSTER ?=
 # For how long chaos breaks things, and the schedule to repeat.
 MINUTES ?= 10
 SEED ?=
-# Further arguments of up, test and e2e.
+# Further arguments of up, test, e2e and bench.
 ARGS ?=
 
 LAB := $(CARGO_TARGET_DIR)/debug/lab
@@ -63,8 +63,9 @@ e2e: lab ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or n
 chaos: lab ## Everything broken at random: MINUTES=60 SEED=n
 	@$(E2E) chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-bench: prerequisites ## Not there yet: figures at scale
-	@echo "bench is not there yet" >&2; exit 1
+bench: testbed ## Figures at scale: memory, latency, requests; ARGS="--clusters 200 --secrets 0 --report FILE"
+	@cargo build --locked --release --package etcd-operator --bin etcd-operator
+	@cargo run --locked --release --package ballast-bench -- $(ARGS)
 
 ci: prerequisites ## What a change must pass: check, test, and the scenarios of the gate
 	@scripts/ci.sh
