@@ -11,8 +11,8 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// Generous: many runs share two cores.
-pub const DEADLINE: Duration = Duration::from_mins(2);
+/// Generous: many runs share two cores, and three members without volumes are replaced one after another.
+pub const DEADLINE: Duration = Duration::from_mins(5);
 /// How often somebody else may be quicker.
 const CONFLICTS: usize = 100;
 /// Name of the resource of every run.
