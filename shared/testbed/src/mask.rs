@@ -5,9 +5,9 @@ const GENERATED: usize = 8;
 
 /// Replaces generated words by `*`, and this namespace by `<namespace>`.
 ///
-/// A generated word has eight or more hexadecimal digits, one of them a decimal one, or is the hash of a revision: hashes, ids and, since the dashes of
-/// a uid stand between words, the first part of a uid; the shorter words behind it go with it. So are the numbers of
-/// a pod's address. A text that is a time is `<time>` as a whole.
+/// A generated word has eight or more hexadecimal digits (no word of ours has so many letters up to f), or is the hash
+/// of a revision: hashes, ids and, since the dashes of a uid stand between words, the first part of a uid; the shorter
+/// words behind it go with it. So are the numbers of a pod's address. A text that is a time is `<time>` as a whole.
 pub fn text(text: &str, namespace: &str) -> String {
     if text.parse::<jiff::Timestamp>().is_ok() {
         return "<time>".to_owned();
@@ -78,14 +78,16 @@ fn hexadecimal(word: &str) -> bool {
 }
 
 fn generated(word: &str) -> bool {
-    let digit = word.bytes().any(|byte| byte.is_ascii_digit());
-    digit && (word.len() >= GENERATED && hexadecimal(word) || revision(word))
+    word.len() >= GENERATED && hexadecimal(word) || revision(word)
 }
 
 /// Whether this may be the hash in the name of a `ControllerRevision`: a number of 32 bits whose digits Kubernetes has
 /// replaced by characters that spell no words (`SafeEncodeString`).
 fn revision(word: &str) -> bool {
-    (6..=10).contains(&word.len()) && word.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte))
+    let digit = word.bytes().any(|byte| byte.is_ascii_digit());
+    digit
+        && (6..=10).contains(&word.len())
+        && word.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte))
 }
 
 /// Whether `word`, a part of `text`, is the first of a uid: 8-4-4-4-12 digits.
@@ -132,7 +134,8 @@ mod tests {
     #[case("my-config-0123456789abcdef", "my-config-*")]
     #[case("my-0.my-nodes.t-3.svc", "my-0.my-nodes.<namespace>.svc")]
     #[case("not-t-3, nor t-31", "not-t-3, nor t-31")]
-    #[case("feedface and decade stay, deadbeef0 does not", "feedface and decade stay, * does not")]
+    #[case("defaced and decade stay, deadbeef does not", "defaced and decade stay, * does not")]
+    #[case("pvc-ffcdfffc-4149-4521-b127-0a1b2c3d4e5f", "pvc-*")]
     #[case("http://127.4.0.17:2379", "http://<address>:2379")]
     #[case("etcd 3.6.16 at 10.96.0.1", "etcd 3.6.16 at <address>")]
     #[case("2026-11-30T10:00:00Z", "<time>")]
