@@ -12,17 +12,14 @@ use crate::{
     sightings::What,
 };
 
-/// Creates `count` clusters, and returns how many that were.
+/// Creates `count` clusters.
 pub(super) async fn run(
     bench: &Bench,
     options: &Options,
     report: &mut Report,
     name: &str,
     count: u32,
-) -> Result<u32> {
-    if count == 0 {
-        return Ok(0);
-    }
+) -> Result<()> {
     println!("{count} clusters of {} at once", options.members);
     let names: Vec<String> = (0..count).map(|number| format!("{name}{number}")).collect();
     let begun = Instant::now();
@@ -42,5 +39,5 @@ pub(super) async fn run(
     let sets = Figure::told(format!("{count} at once: all have a StatefulSet"), "s", last(seen));
     report.add(sets.at_most_if(aim.is_some(), aim.unwrap_or_default()));
     report.add(Figure::told(format!("{count} at once: all are ready"), "s", last(ready)));
-    Ok(count)
+    Ok(())
 }

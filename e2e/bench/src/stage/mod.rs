@@ -26,14 +26,21 @@ use crate::{
 pub async fn all(bench: &mut Bench, options: &Options, report: &mut Report) -> Result<()> {
     single::run(bench, options, report).await?;
     let mut there = 1;
-    there += burst::run(bench, options, report, "burst", options.burst).await?;
-    settled(bench, report, there, (100, 25.0)).await?;
-    idle::run(bench, options, report, there).await?;
-    there += burst::run(bench, options, report, "flood", options.flood).await?;
-    settled(bench, report, there, (500, 40.0)).await?;
-    there += burst::run(bench, options, report, "rest", options.clusters.saturating_sub(there)).await?;
-    settled(bench, report, there, (1000, 40.0)).await?;
-    idle::run(bench, options, report, there).await?;
+    for (name, count, aim) in [
+        ("burst", options.burst, (100, 25.0)),
+        ("flood", options.flood, (500, 40.0)),
+        ("rest", options.clusters.saturating_sub(1 + options.burst + options.flood), (1000, 40.0)),
+    ] {
+        if count == 0 {
+            continue;
+        }
+        burst::run(bench, options, report, name, count).await?;
+        there += count;
+        settled(bench, report, there, aim).await?;
+        if name != "flood" {
+            idle::run(bench, options, report, there).await?;
+        }
+    }
     beside::run(bench, options, report, there).await
 }
 
