@@ -25,8 +25,6 @@ use crate::{
     watch::{Namespaces, Wake, Watches, synced},
 };
 
-/// Changes that come close together are looked at together.
-const GATHER: Duration = Duration::from_millis(50);
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How long running passes may still take when the process is told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -51,7 +49,7 @@ struct Waker<O: Operator> {
 
 impl<O: Operator> Wake for Waker<O> {
     fn wake(&self, key: ResourceKey) {
-        self.queue.add(key, GATHER);
+        self.queue.notice(key);
     }
 
     fn listed(&self) {

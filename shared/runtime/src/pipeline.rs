@@ -233,11 +233,13 @@ impl<O: Operator> Pipeline<O> {
         turn: &Turn,
     ) -> Result<Option<(O::Resource, Result<Planned<O>, Vec<Invalid>>)>, Failure> {
         let client = &self.client.0;
-        let Some(fresh) = live_resource::<O::Resource>(client, key).await? else { return Ok(None) };
+        let children = Box::pin(live_children(client, O::APPLICATION, key));
+        let (fresh, children) = tokio::join!(live_resource::<O::Resource>(client, key), children);
+        let Some(fresh) = fresh? else { return Ok(None) };
         if fresh.uid() != resource.uid() || fresh.meta().deletion_timestamp.is_some() {
             return Ok(None);
         }
-        let children = Box::pin(live_children(client, O::APPLICATION, key)).await?;
+        let children = children?;
         let mut planned = match self.look(&fresh, children.clone(), turn).await {
             Ok(planned) => planned,
             Err(invalid) => return Ok(Some((fresh, Err(invalid)))),

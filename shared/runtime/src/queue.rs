@@ -1,6 +1,7 @@
 //! The queue of resources to be looked at: each at most once, each never twice at the same time.
 //!
-//! A resource that changes while its pass is running is looked at again afterwards.
+//! A resource that changes while its pass is running is looked at again afterwards. The first change after a while is
+//! looked at at once; those that follow a pass closely are gathered for a moment, since they rarely come alone.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -11,6 +12,9 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 
 use crate::operator::ResourceKey;
+
+/// Changes that follow a pass closely are looked at together.
+const GATHER: Duration = Duration::from_millis(50);
 
 /// When which resource is due.
 #[derive(Debug, Default)]
@@ -25,12 +29,25 @@ struct State {
     waiting: HashMap<ResourceKey, Instant>,
     /// Resources that are being looked at, and when to look again at those that changed meanwhile.
     running: HashMap<ResourceKey, Option<Instant>>,
+    /// When the pass ended of resources that were looked at a moment ago.
+    ended: HashMap<ResourceKey, Instant>,
 }
 
 impl Queue {
     /// Asks for a look at `key` after `delay`, or earlier if that was asked for already.
     pub fn add(&self, key: ResourceKey, delay: Duration) {
         self.state().schedule(key, Instant::now() + delay);
+        self.changed.notify_one();
+    }
+
+    /// Something happened to `key`.
+    pub fn notice(&self, key: ResourceKey) {
+        let mut state = self.state();
+        let now = Instant::now();
+        let busy = state.running.contains_key(&key)
+            || state.ended.get(&key).is_some_and(|ended| now.duration_since(*ended) < GATHER);
+        state.schedule(key, if busy { now + GATHER } else { now });
+        drop(state);
         self.changed.notify_one();
     }
 
@@ -75,7 +92,10 @@ impl Queue {
     pub fn done(&self, key: ResourceKey, next: Option<Duration>) {
         let mut state = self.state();
         let changed = state.running.remove(&key).flatten();
-        let wanted = next.map(|delay| Instant::now() + delay);
+        let now = Instant::now();
+        state.ended.retain(|_, ended| now.duration_since(*ended) < GATHER);
+        state.ended.insert(key.clone(), now);
+        let wanted = next.map(|delay| now + delay);
         if let Some(at) = changed.into_iter().chain(wanted).min() {
             state.schedule(key, at);
         }
@@ -152,6 +172,33 @@ mod tests {
         queue.begin(&key("a"));
         queue.done(key("a"), None);
         assert!(idle(&queue, Duration::from_mins(1)).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_change_is_looked_at_at_once_and_what_follows_is_gathered() {
+        let queue = Queue::default();
+        let start = Instant::now();
+        queue.notice(key("a"));
+        queue.next().await;
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        queue.begin(&key("a"));
+        queue.done(key("a"), None);
+        for _ in 0..3 {
+            tokio::time::advance(Duration::from_millis(10)).await;
+            queue.notice(key("a"));
+        }
+        queue.next().await;
+        assert_eq!(start.elapsed(), Duration::from_millis(10) + GATHER, "from the first that followed");
+        queue.begin(&key("a"));
+        queue.notice(key("a"));
+        queue.done(key("a"), None);
+        let ended = Instant::now();
+        queue.next().await;
+        assert_eq!(ended.elapsed(), GATHER, "what came during the pass is gathered too");
+        queue.done(key("a"), None);
+        tokio::time::advance(GATHER).await;
+        queue.notice(key("a"));
+        assert!(!idle(&queue, Duration::ZERO).await, "it was quiet for a while");
     }
 
     #[tokio::test(start_paused = true)]
