@@ -13,9 +13,15 @@ use k8s_openapi::api::{
     policy::v1::PodDisruptionBudget,
 };
 use kube::{ResourceExt, core::DeserializeGuard};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use tracing::warn;
 
-use crate::{operator::ResourceKey, store::Store};
+use crate::{
+    operator::ResourceKey,
+    packed::{Keep, Packed},
+    store::Store,
+};
 
 /// What the watches have seen.
 #[derive(Debug)]
@@ -92,14 +98,25 @@ pub fn by_name<K: ResourceExt>(object: &K) -> Option<ResourceKey> {
     Some(ResourceKey { namespace: object.namespace()?, name: object.name_any() })
 }
 
-fn owned<K: kube::Resource + Clone>(store: &Store<K>, key: &ResourceKey) -> Vec<K> {
-    store.of(key).into_iter().map(Arc::unwrap_or_clone).collect()
+fn owned<K>(store: &Store<K>, key: &ResourceKey) -> Vec<K>
+where
+    K: kube::Resource<DynamicType = ()> + Keep<Kept = Packed<K>> + Serialize + DeserializeOwned,
+{
+    store.of(key).iter().filter_map(open).collect()
 }
 
-fn json<K: kube::Resource + serde::Serialize>(
-    store: &Store<K>,
-    key: &ResourceKey,
-    name: &str,
-) -> Option<Value> {
-    store.named(key, name).and_then(|object| serde_json::to_value(object.as_ref()).ok())
+fn json<K>(store: &Store<K>, key: &ResourceKey, name: &str) -> Option<Value>
+where
+    K: kube::Resource<DynamicType = ()> + Keep<Kept = Packed<K>> + Serialize + DeserializeOwned,
+{
+    store.named(key, name).as_ref().and_then(open)
+}
+
+fn open<K, T>(packed: &Packed<K>) -> Option<T>
+where
+    K: kube::Resource<DynamicType = ()> + Serialize + DeserializeOwned,
+    T: DeserializeOwned,
+{
+    // What seems to be missing is looked for with live reads before anything is done about it.
+    packed.open().inspect_err(|error| warn!(kind = %K::kind(&()), %error, "cannot read from the cache")).ok()
 }

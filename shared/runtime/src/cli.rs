@@ -99,6 +99,10 @@ struct SettingsArgs {
 /// What kube's own crates log about failed requests, the watches and passes say better.
 const LEVEL: &str = "info,kube_client=off,kube_runtime=off";
 
+/// Threads that passes run on, however many processors the node has: a pass mostly waits, and each thread that allocates
+/// costs memory.
+const WORKERS: usize = 2;
+
 #[derive(Args, Clone, Debug)]
 struct RunArgs {
     /// Namespaces to watch, separated by commas; empty: all.
@@ -208,10 +212,11 @@ fn start<A: Args, O: Operator>(
         resync: Duration::from_secs(args.resync),
         election,
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return fail(error),
-    };
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return fail(error),
+        };
     let ended = runtime.block_on(run(operator, settings));
     // Whatever still runs may not write any more, and has no time either.
     runtime.shutdown_background();

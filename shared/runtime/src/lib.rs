@@ -8,7 +8,7 @@
 //! | [`writer`], [`gate`], [`clock`] | the one place through which every mutating call goes |
 //! | `lease` | which of several replicas may write: leader election |
 //! | [`observe`] | live reads |
-//! | [`store`], [`cache`] | what the watches have seen |
+//! | [`store`], [`packed`], [`cache`] | what the watches have seen |
 //! | [`queue`], [`lane`], [`controller`] | which resource is looked at when |
 //! | [`events`], [`metrics`], [`telemetry`], [`health`], [`http`] | what people and machines see |
 //! | [`shutdown`] | how it ends |
@@ -39,6 +39,7 @@ pub mod offline;
 pub mod operator;
 #[cfg(test)]
 mod operator_tests;
+pub mod packed;
 mod patience;
 mod pending;
 pub mod pipeline;

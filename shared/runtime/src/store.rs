@@ -4,56 +4,59 @@
 //! objects. Several watches (one for each watched namespace) may feed one store.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     fmt,
     sync::{Arc, PoisonError, RwLock},
 };
 
 use kube::{ResourceExt, runtime::watcher::Event};
 
-use crate::operator::ResourceKey;
+use crate::{operator::ResourceKey, packed::Keep};
 
 /// Which cluster an object belongs to.
 pub type Owner<K> = fn(&K) -> Option<ResourceKey>;
 
 /// What happened to one object.
 #[derive(Debug)]
-pub struct Change<K> {
+pub struct Change<K: Keep> {
     /// The cluster that it belongs to, or belonged to.
     pub key: ResourceKey,
     /// As it was known.
-    pub before: Option<Arc<K>>,
+    pub before: Option<K::Kept>,
     /// As it is now; `None` when it is gone.
-    pub after: Option<Arc<K>>,
+    pub after: Option<K::Kept>,
 }
 
 /// The objects of one kind.
-pub struct Store<K> {
+pub struct Store<K: Keep> {
     owner: Owner<K>,
     inner: RwLock<Inner<K>>,
 }
 
 type Id = (String, String);
+/// Objects with their names.
+type Named<K> = Vec<(Box<str>, <K as Keep>::Kept)>;
 
-struct Inner<K> {
-    objects: HashMap<Id, (ResourceKey, Arc<K>)>,
-    by_owner: HashMap<ResourceKey, BTreeMap<Id, Arc<K>>>,
+struct Inner<K: Keep> {
+    owners: HashMap<Id, Arc<ResourceKey>>,
+    /// The objects of each cluster, sorted by name.
+    by_owner: HashMap<Arc<ResourceKey>, Named<K>>,
     /// What each watch has seen of its current list.
     listing: HashMap<usize, HashSet<Id>>,
     synced: HashSet<usize>,
 }
 
-impl<K> fmt::Debug for Store<K> {
+impl<K: Keep> fmt::Debug for Store<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").finish_non_exhaustive()
     }
 }
 
-impl<K: kube::Resource + ResourceExt> Store<K> {
+impl<K: kube::Resource + ResourceExt + Keep> Store<K> {
     /// An empty store.
     pub fn new(owner: Owner<K>) -> Self {
         let inner = Inner {
-            objects: HashMap::new(),
+            owners: HashMap::new(),
             by_owner: HashMap::new(),
             listing: HashMap::new(),
             synced: HashSet::new(),
@@ -62,16 +65,17 @@ impl<K: kube::Resource + ResourceExt> Store<K> {
     }
 
     /// The objects of one cluster, sorted by name.
-    pub fn of(&self, key: &ResourceKey) -> Vec<Arc<K>> {
+    pub fn of(&self, key: &ResourceKey) -> Vec<K::Kept> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
-        inner.by_owner.get(key).map(|objects| objects.values().cloned().collect()).unwrap_or_default()
+        let objects = inner.by_owner.get(key).into_iter().flatten();
+        objects.map(|(_, object)| object.clone()).collect()
     }
 
     /// The object of this name in the namespace of `key`, if it belongs to the cluster of `key`.
-    pub fn named(&self, key: &ResourceKey, name: &str) -> Option<Arc<K>> {
+    pub fn named(&self, key: &ResourceKey, name: &str) -> Option<K::Kept> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
-        let (owner, object) = inner.objects.get(&(key.namespace.clone(), name.to_owned()))?;
-        (owner == key).then(|| object.clone())
+        let objects = inner.by_owner.get(key)?;
+        Some(objects[position(objects, name).ok()?].1.clone())
     }
 
     /// Whether watch number `watch` has listed everything once.
@@ -97,7 +101,7 @@ impl<K: kube::Resource + ResourceExt> Store<K> {
                 inner.synced.insert(watch);
                 let seen = inner.listing.remove(&watch).unwrap_or_default();
                 let gone: Vec<Id> = inner
-                    .objects
+                    .owners
                     .keys()
                     .filter(|id| namespace.is_none_or(|namespace| id.0 == namespace) && !seen.contains(*id))
                     .cloned()
@@ -110,47 +114,52 @@ impl<K: kube::Resource + ResourceExt> Store<K> {
     }
 }
 
-impl<K: kube::Resource + ResourceExt> Inner<K> {
+impl<K: kube::Resource + ResourceExt + Keep> Inner<K> {
     fn put(&mut self, owner: Owner<K>, object: K) -> Vec<Change<K>> {
         let id = id(&object);
         let Some(key) = owner(&object) else { return self.remove(&id).into_iter().collect() };
-        let known = self.objects.get(&id);
-        if known.is_some_and(|(owner, known)| *owner == key && same_version(known.as_ref(), &object)) {
-            return vec![];
+        let object = object.keep();
+        if self.owners.get(&id).is_some_and(|owner| **owner == key)
+            && let Some(objects) = self.by_owner.get_mut(&key)
+            && let Ok(at) = position(objects, &id.1)
+        {
+            let known = &mut objects[at].1;
+            if K::same(known, &object) {
+                return vec![];
+            }
+            let before = Some(std::mem::replace(known, object.clone()));
+            return vec![Change { key, before, after: Some(object) }];
         }
         let removed = self.remove(&id);
-        let object = Arc::new(object);
-        self.objects.insert(id.clone(), (key.clone(), object.clone()));
-        self.by_owner.entry(key.clone()).or_default().insert(id, object.clone());
-        match removed {
-            Some(removed) if removed.key != key => {
-                vec![removed, Change { key, before: None, after: Some(object) }]
-            }
-            Some(removed) => vec![Change { key, before: removed.before, after: Some(object) }],
-            None => vec![Change { key, before: None, after: Some(object) }],
-        }
+        let shared = self.by_owner.get_key_value(&key).map(|(shared, _)| shared.clone());
+        let shared = shared.unwrap_or_else(|| Arc::new(key.clone()));
+        let objects = self.by_owner.entry(shared.clone()).or_default();
+        let at = position(objects, &id.1).unwrap_or_else(|at| at);
+        // A cluster has few objects of a kind, and there are many clusters.
+        objects.reserve_exact(1);
+        objects.insert(at, (id.1.as_str().into(), object.clone()));
+        self.owners.insert(id, shared);
+        removed.into_iter().chain([Change { key, before: None, after: Some(object) }]).collect()
     }
 
     fn remove(&mut self, id: &Id) -> Option<Change<K>> {
-        let (key, object) = self.objects.remove(id)?;
-        if let Some(objects) = self.by_owner.get_mut(&key) {
-            objects.remove(id);
-            if objects.is_empty() {
-                self.by_owner.remove(&key);
-            }
+        let key = self.owners.remove(id)?;
+        let objects = self.by_owner.get_mut(&key)?;
+        let (_, object) = objects.remove(position(objects, &id.1).ok()?);
+        if objects.is_empty() {
+            self.by_owner.remove(&key);
         }
-        Some(Change { key, before: Some(object), after: None })
+        Some(Change { key: Arc::unwrap_or_clone(key), before: Some(object), after: None })
     }
+}
+
+/// Where the object of this name is, or belongs.
+fn position<T>(objects: &[(Box<str>, T)], name: &str) -> Result<usize, usize> {
+    objects.binary_search_by(|(known, _)| known.as_ref().cmp(name))
 }
 
 fn id<K: ResourceExt>(object: &K) -> Id {
     (object.namespace().unwrap_or_default(), object.name_any())
-}
-
-fn same_version<K: ResourceExt>(known: &K, object: &K) -> bool {
-    known.resource_version().is_some()
-        && known.resource_version() == object.resource_version()
-        && known.uid() == object.uid()
 }
 
 #[cfg(test)]
@@ -175,7 +184,7 @@ mod tests {
     }
 
     fn names(store: &Store<Pod>, key: &ResourceKey) -> Vec<String> {
-        store.of(key).iter().map(|pod| pod.name_any()).collect()
+        store.of(key).iter().map(|pod| pod.open::<Pod>().unwrap().name_any()).collect()
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::{
     cache::Caches,
     metrics::Metrics,
     operator::ResourceKey,
+    packed::Keep,
     status::{current, same_but_status},
     store::{Change, Store},
     write_error::message,
@@ -106,6 +107,7 @@ where
             + Clone
             + Debug
             + DeserializeOwned
+            + Keep<Kept: Send + Sync>
             + Send
             + Sync
             + 'static,
@@ -172,7 +174,7 @@ pub(crate) fn synced<R: kube::Resource<DynamicType = ()>>(
     })
 }
 
-fn always<K>(_change: &Change<K>) -> bool {
+fn always<K: Keep>(_change: &Change<K>) -> bool {
     true
 }
 
