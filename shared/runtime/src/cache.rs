@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ballast_core::{
     label,
-    object::{Children, Kind},
+    object::{Children, Object},
 };
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
@@ -14,12 +14,12 @@ use k8s_openapi::api::{
 };
 use kube::{ResourceExt, core::DeserializeGuard};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
 use tracing::warn;
 
 use crate::{
     operator::ResourceKey,
-    packed::{Keep, Packed},
+    packed::{Keep, Packed, digest},
+    pending::pending,
     store::Store,
 };
 
@@ -73,16 +73,16 @@ impl<R: kube::Resource<DynamicType = ()>> Caches<R> {
         }
     }
 
-    /// One known object of this cluster, as JSON. Secrets are never cached.
-    pub fn live(&self, key: &ResourceKey, kind: Kind, name: &str) -> Option<Value> {
-        match kind {
-            Kind::StatefulSet => json(&self.stateful_sets, key, name),
-            Kind::PersistentVolumeClaim => json(&self.claims, key, name),
-            Kind::ConfigMap => json(&self.config_maps, key, name),
-            Kind::Service => json(&self.services, key, name),
-            Kind::PodDisruptionBudget => json(&self.disruption_budgets, key, name),
-            Kind::NetworkPolicy => json(&self.network_policies, key, name),
-            Kind::Secret => None,
+    /// What of `object` would have to be sent, as far as is known; nothing is known of Secrets, which are never cached.
+    pub(crate) fn pending(&self, key: &ResourceKey, object: Object) -> Option<Object> {
+        match object {
+            Object::StatefulSet(object) => changed(&self.stateful_sets, key, *object),
+            Object::PersistentVolumeClaim(object) => changed(&self.claims, key, *object),
+            Object::ConfigMap(object) => changed(&self.config_maps, key, *object),
+            Object::Service(object) => changed(&self.services, key, *object),
+            Object::PodDisruptionBudget(object) => changed(&self.disruption_budgets, key, *object),
+            Object::NetworkPolicy(object) => changed(&self.network_policies, key, *object),
+            Object::Secret(_) => pending(object, None),
         }
     }
 }
@@ -105,11 +105,25 @@ where
     store.of(key).iter().filter_map(open).collect()
 }
 
-fn json<K>(store: &Store<K>, key: &ResourceKey, name: &str) -> Option<Value>
+/// As [`pending`], but what has changed nothing of this version of the live object before is not compared with it again.
+fn changed<K>(store: &Store<K>, key: &ResourceKey, object: K) -> Option<Object>
 where
-    K: kube::Resource<DynamicType = ()> + Keep<Kept = Packed<K>> + Serialize + DeserializeOwned,
+    K: kube::Resource<DynamicType = ()>
+        + Keep<Kept = Packed<K>>
+        + Serialize
+        + DeserializeOwned
+        + Into<Object>,
 {
-    store.named(key, name).as_ref().and_then(open)
+    let digest = digest(&object);
+    let Some(packed) = store.named(key, &object.name_any()) else { return pending(object.into(), None) };
+    if packed.agrees(digest) {
+        return None;
+    }
+    let change = pending(object.into(), open(&packed).as_ref());
+    if change.is_none() {
+        packed.note_agreement(digest);
+    }
+    change
 }
 
 fn open<K, T>(packed: &Packed<K>) -> Option<T>

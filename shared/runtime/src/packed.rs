@@ -3,7 +3,16 @@
 //! A typed object takes ten times the memory of its JSON, most of it for fields that are not set. So it is kept as JSON,
 //! and read again for every pass.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hasher},
+    marker::PhantomData,
+    num::NonZeroU64,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
@@ -56,7 +65,7 @@ macro_rules! packed {
             }
 
             fn same(known: &Packed<Self>, kept: &Packed<Self>) -> bool {
-                known.json == kept.json
+                known.inner.json == kept.inner.json
             }
         }
     )+ };
@@ -66,8 +75,14 @@ packed!(ConfigMap, NetworkPolicy, PersistentVolumeClaim, Pod, PodDisruptionBudge
 
 /// An object as JSON.
 pub struct Packed<K> {
-    json: Arc<[u8]>,
+    inner: Arc<Inner>,
     kind: PhantomData<fn() -> K>,
+}
+
+struct Inner {
+    json: Box<[u8]>,
+    /// Digest of what was last found to agree with this version of the object; 0: of nothing yet.
+    agrees: AtomicU64,
 }
 
 impl<K: Serialize + DeserializeOwned> Packed<K> {
@@ -75,7 +90,8 @@ impl<K: Serialize + DeserializeOwned> Packed<K> {
     pub fn new(object: &K) -> Self {
         // Kinds of Kubernetes have no maps with other keys than text, which is all that could fail.
         let json = serde_json::to_vec(object).unwrap_or_default();
-        Self { json: json.into(), kind: PhantomData }
+        let inner = Inner { json: json.into(), agrees: AtomicU64::new(0) };
+        Self { inner: Arc::new(inner), kind: PhantomData }
     }
 
     /// The object, typed or as JSON.
@@ -83,20 +99,37 @@ impl<K: Serialize + DeserializeOwned> Packed<K> {
     /// # Errors
     /// As of reading any JSON; not for what was packed from the same type.
     pub fn open<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
-        serde_json::from_slice(&self.json)
+        serde_json::from_slice(&self.inner.json)
+    }
+
+    /// Whether what has this digest was found to change nothing of this version.
+    pub fn agrees(&self, digest: NonZeroU64) -> bool {
+        self.inner.agrees.load(Ordering::Relaxed) == digest.get()
+    }
+
+    /// What has this digest would change nothing of this version. Another version of the object knows nothing of that.
+    pub fn note_agreement(&self, digest: NonZeroU64) {
+        self.inner.agrees.store(digest.get(), Ordering::Relaxed);
     }
 }
 
 impl<K> Clone for Packed<K> {
     fn clone(&self) -> Self {
-        Self { json: self.json.clone(), kind: PhantomData }
+        Self { inner: self.inner.clone(), kind: PhantomData }
     }
 }
 
 impl<K> fmt::Debug for Packed<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.json))
+        f.write_str(&String::from_utf8_lossy(&self.inner.json))
     }
+}
+
+/// A digest of what would be sent; only for this process.
+pub fn digest(object: &impl Serialize) -> NonZeroU64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&serde_json::to_vec(object).unwrap_or_default());
+    NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MIN)
 }
 
 #[cfg(test)]
@@ -117,6 +150,19 @@ mod tests {
         let packed = pod.clone().keep();
         assert_eq!(packed.open::<Pod>().unwrap(), pod);
         assert_eq!(packed.open::<Value>().unwrap(), serde_json::to_value(&pod).unwrap());
+    }
+
+    #[test]
+    fn only_the_version_that_was_compared_is_known_to_agree() {
+        let map = |value: &str| -> ConfigMap {
+            serde_json::from_value(json!({ "metadata": { "name": "a" }, "data": { "a": value } })).unwrap()
+        };
+        let (packed, wanted) = (map("1").keep(), digest(&map("1")));
+        assert!(!packed.agrees(wanted));
+        packed.note_agreement(wanted);
+        assert!(packed.clone().agrees(wanted), "it is the same version");
+        assert!(!packed.agrees(digest(&map("2"))), "something else is wanted");
+        assert!(!map("1").keep().agrees(wanted), "it may have been another one in between");
     }
 
     #[test]

@@ -212,13 +212,14 @@ impl<O: Operator> Pipeline<O> {
     async fn changes(&self, key: &ResourceKey, plan: &mut Plan<O::Intent>) -> Result<(), Failure> {
         let mut changes: Vec<Object> = vec![];
         for object in std::mem::take(&mut plan.apply) {
-            let live = match object.kind() {
+            changes.extend(match object.kind() {
                 Kind::Secret => {
-                    live_object(&self.client.0, &key.namespace, Kind::Secret, object.name()).await?
+                    let name = object.name();
+                    let live = live_object(&self.client.0, &key.namespace, Kind::Secret, name).await?;
+                    pending(object, live.as_ref())
                 }
-                kind => self.caches.live(key, kind, object.name()),
-            };
-            changes.extend(pending(object, live.as_ref()));
+                _ => self.caches.pending(key, object),
+            });
         }
         plan.apply = changes;
         Ok(())

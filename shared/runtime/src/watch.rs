@@ -30,6 +30,9 @@ use crate::{
 /// The server ends a watch after this many seconds; one that stays silent a little longer is dead.
 const WATCH_SECONDS: u32 = 60;
 
+/// Objects in one answer to a list: what is read at once is in memory at once.
+const PAGE: u32 = 50;
+
 /// Namespaces that an operator watches; empty: all.
 pub type Namespaces = Vec<String>;
 
@@ -68,7 +71,7 @@ where
     /// Everything that feeds the caches; ends when one of the watches does, which it never should.
     pub(crate) async fn run(self) {
         let selector = format!("{}={}", label::MANAGED_BY, label::manager(self.application));
-        let owned = watcher::Config::default().timeout(WATCH_SECONDS).labels(&selector);
+        let owned = watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE).labels(&selector);
         let caches = self.caches.clone();
         let mut watches = tokio::task::JoinSet::new();
         let scopes: Vec<Option<String>> = match self.namespaces.as_slice() {
@@ -76,7 +79,7 @@ where
             namespaces => namespaces.iter().cloned().map(Some).collect(),
         };
         for (number, scope) in scopes.into_iter().enumerate() {
-            let all = watcher::Config::default().timeout(WATCH_SECONDS);
+            let all = watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE);
             let echo = self.wake.clone();
             let news = move |change: &Change<DeserializeGuard<R>>| is_news(echo.as_ref(), change);
             watches.spawn(self.feed(&caches.resources, &all, number, scope.clone(), news));
