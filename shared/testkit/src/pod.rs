@@ -29,10 +29,13 @@ pub fn scheduled(pod: &Pod) -> bool {
     node_of(pod).is_some()
 }
 
-/// Whether another scheduler than Kubernetes' own is to find a node for it.
-pub fn is_for_another_scheduler(pod: &Pod) -> bool {
+/// The schedulers that there are: Kubernetes' own, and one more.
+const SCHEDULERS: [&str; 2] = ["default-scheduler", "second-scheduler"];
+
+/// Whether the scheduler that it names is there: no other one looks at it.
+pub fn has_scheduler(pod: &Pod) -> bool {
     let scheduler = pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref());
-    scheduler.is_some_and(|name| name != "default-scheduler")
+    scheduler.is_none_or(|name| SCHEDULERS.contains(&name))
 }
 
 /// The node that it was given.

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
 use serde_json::json;
 
 use crate::{
-    pod::{claim_of, node_of, required_zones, scheduled},
+    pod::{claim_of, has_scheduler, node_of, required_zones, scheduled},
     world::World,
 };
 
@@ -14,7 +14,9 @@ impl World {
         let waiting: Vec<String> = self
             .pods
             .iter()
-            .filter(|(_, pod)| !scheduled(pod) && pod.metadata.deletion_timestamp.is_none())
+            .filter(|(_, pod)| {
+                !scheduled(pod) && has_scheduler(pod) && pod.metadata.deletion_timestamp.is_none()
+            })
             .map(|(name, _)| name.clone())
             .collect();
         for name in waiting {

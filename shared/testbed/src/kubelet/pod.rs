@@ -29,7 +29,7 @@ impl Kubelets {
             return Ok(Next::Wait);
         }
         match read::node_of(pod) {
-            None if read::is_for_another_scheduler(pod) => Ok(Next::Wait),
+            None if !read::has_scheduler(pod) => Ok(Next::Wait),
             None => self.schedule(pod).await,
             Some(node) => {
                 let place = self.places.iter().find(|place| place.node == node);

@@ -55,6 +55,8 @@ pub struct PodView {
     pub refusal: Option<Refusal>,
     /// Why a container waits, for instance `ImagePullBackOff`, or why the pod cannot be scheduled.
     pub waiting: Option<String>,
+    /// Whether it was given a node.
+    pub scheduled: bool,
     /// Whether the scheduler found no node.
     pub unschedulable: bool,
     /// Whether its node is lost.
@@ -139,6 +141,7 @@ pub(super) fn pod_view(pod: &Pod) -> PodView {
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
     let unscheduled = condition("PodScheduled").filter(|condition| condition.status == "False");
+    let scheduled = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
     let running = main.is_some_and(|main| main.state.as_ref().is_some_and(|state| state.running.is_some()));
     let lost_by_taint = condition("DisruptionTarget").is_some_and(|condition| {
         condition.status == "True" && condition.reason.as_deref() == Some("DeletionByTaintManager")
@@ -158,10 +161,14 @@ pub(super) fn pod_view(pod: &Pod) -> PodView {
         ready: condition("Ready").is_some_and(|condition| condition.status == "True"),
         running,
         refusal: main.filter(|_| !running).and_then(refusal),
-        waiting: inits.iter().chain(containers).find_map(waiting_reason).or_else(|| {
-            unscheduled
-                .map(|condition| format!("Unschedulable: {}", condition.message.clone().unwrap_or_default()))
-        }),
+        waiting: match unscheduled {
+            Some(condition) => {
+                Some(format!("Unschedulable: {}", condition.message.clone().unwrap_or_default()))
+            }
+            None if !scheduled => Some(unassigned(pod)),
+            None => inits.iter().chain(containers).find_map(waiting_reason),
+        },
+        scheduled,
         unschedulable: unscheduled.is_some(),
         node_lost: lost_by_taint || status.and_then(|status| status.reason.as_deref()) == Some("NodeLost"),
         out_of_memory: main
@@ -175,6 +182,12 @@ pub(super) fn pod_view(pod: &Pod) -> PodView {
             .and_then(last_termination)
             .is_some_and(|ended| room::was_full(ended.message.as_deref().unwrap_or_default())),
     }
+}
+
+/// No scheduler has looked at it: for a moment that is so for every pod, and for ever if there is no such scheduler.
+fn unassigned(pod: &Pod) -> String {
+    let scheduler = pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref());
+    format!("Unscheduled: {} has not looked at its pod yet", scheduler.unwrap_or("the scheduler"))
 }
 
 fn last_termination(container: &ContainerStatus) -> Option<&ContainerStateTerminated> {

@@ -74,11 +74,12 @@ pub(crate) fn without_quorum(context: &Context<'_>) -> Next {
     }
     let broken = context.observed.members.iter().find(|member| {
         let stuck = match &member.pod {
-            Some(pod) => {
+            Some(pod) if pod.scheduled || pod.unschedulable => {
                 let waits = pod.deletion_due.is_none() && !pod.running && pod.waiting.is_some();
                 waits && !pod.lost_data() && !pod.node_lost
             }
-            None => stays_away(context, member),
+            Some(pod) if pod.deletion_due.is_some() => false,
+            Some(_) | None => stays_away(context, member),
         };
         stuck && member.stateful_set.is_some() && is_outdated(context, member)
     });
@@ -90,8 +91,8 @@ pub(crate) fn without_quorum(context: &Context<'_>) -> Next {
 /// How long a pod that is only stopped and made again is away, at the very most.
 const MADE_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 
-/// Kubernetes may refuse to make pods of a template, for a service account or a priority class that is not there: then
-/// there never is one. A pod that only comes back late must not spread a template that another member fails with.
+/// Kubernetes may refuse to make pods of a template, for a service account or a priority class that is not there, or no
+/// scheduler look at them: then there never is one that runs. A pod that only comes back late must not spread a template that another member fails with.
 fn stays_away(context: &Context<'_>, member: &Member) -> bool {
     let set = |other: &Member| {
         other.stateful_set.as_ref().is_some_and(|set| set.template_hash == context.template_hash)

@@ -85,7 +85,12 @@ pub const CHANGES: &[Change] = &[
         "pod: {template: {spec: {topologySpreadConstraints: []}}}",
         Pod("/spec/topologySpreadConstraints/0", "~"),
     ),
-    change(LEAF, One, "pod: {template: {spec: {schedulerName: other}}}", Pod("/spec/schedulerName", "other")),
+    change(
+        LEAF,
+        One,
+        "pod: {template: {spec: {schedulerName: second-scheduler}}}",
+        Pod("/spec/schedulerName", "second-scheduler"),
+    ),
     change(
         LEAF,
         One,
@@ -223,6 +228,8 @@ pub const WRONGS: &[Wrong] = &[
     wrong(LEAF, One, "pod: {template: {spec: {serviceAccountName: nobody}}}", Nobody),
     wrong(LEAF, Three, "pod: {template: {spec: {serviceAccountName: nobody}}}", Nobody),
     wrong(LEAF, Rich, "pod: {template: {spec: {priorityClassName: unheard-of}}}", Nobody),
+    wrong(LEAF, One, "pod: {template: {spec: {schedulerName: nobody}}}", Nobody),
+    wrong(LEAF, Three, "pod: {template: {spec: {schedulerName: nobody}}}", Nobody),
     wrong(
         LEAF,
         One,

@@ -120,6 +120,23 @@ fn a_template_of_which_no_pod_is_made_is_reverted() {
     assert_eq!(sim.cluster().unwrap().members, list);
 }
 
+/// Nobody says of such a pod that it has no place: nobody looks at it.
+#[rstest]
+fn a_scheduler_that_is_not_there_is_told_of_and_reverted(#[values(1, 3)] replicas: i32) {
+    let mut sim = Simulation::converged(&spec(replicas));
+    let list = sim.cluster().unwrap().members.clone();
+    sim.edit(&json!({"pod": {"template": {"spec": {"schedulerName": "nobody"}}}}));
+    sim.run(20);
+    assert_eq!(sim.count("UpdateMember"), 1, "the others keep what works");
+    let members = &sim.resource.status.as_ref().unwrap().members;
+    let told = members.iter().filter_map(|member| member.doing.as_deref());
+    let told = told.filter(|doing| doing.contains("nobody has not looked at its pod yet"));
+    assert_eq!(told.count(), 1, "{members:?}");
+    sim.edit(&json!({"pod": null}));
+    sim.converge();
+    assert_eq!(sim.cluster().unwrap().members, list);
+}
+
 #[test]
 fn a_bad_image_from_the_start_is_mended_by_an_edit() {
     let mut sim = Simulation::new(&spec(3));

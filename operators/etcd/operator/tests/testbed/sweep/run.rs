@@ -177,7 +177,7 @@ impl Cluster {
 
     /// One member gets it, does not come back with it, and no other member gets it.
     async fn stuck(&self, before: &State) -> Result<()> {
-        let states = ["ImagePullBackOff", "Unschedulable", "it has no pod"];
+        let states = ["ImagePullBackOff", "Unschedulable", "Unscheduled", "it has no pod"];
         cluster::until(&self.client, &self.namespace, "to have a member that cannot run", |status| {
             status.members.iter().any(|member| {
                 member.doing.as_ref().is_some_and(|doing| states.iter().any(|state| doing.contains(state)))
