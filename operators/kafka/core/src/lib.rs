@@ -1,0 +1,2 @@
+//! The pure half of the Kafka operator: no client, no clock, no randomness.
+

@@ -1,0 +1,2 @@
+//! Operates Apache Kafka clusters on Kubernetes.
+
