@@ -20,6 +20,8 @@
 //! | [`invalid`] | errors in a resource, by field |
 //! | [`message`] | texts for people: printable and not too long |
 //! | [`bootstrap`] | the record that a cluster was bootstrapped, once |
+//! | [`view`] | what is seen of the Kubernetes objects of a member |
+//! | [`spec`], [`schema`] | parts that the specifications of all our resources have |
 
 pub mod bootstrap;
 pub mod build;
@@ -37,7 +39,10 @@ pub mod plan;
 pub mod pod_template;
 pub mod quantity;
 pub mod resource_amounts;
+pub mod schema;
+pub mod spec;
 pub mod version;
+pub mod view;
 pub mod zone;
 
 pub use ballast_guard as guard;

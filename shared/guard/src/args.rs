@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::evidence::Pattern;
 use crate::refusal::Refusal;
+use crate::ticket::TicketKind;
 
 /// Where the kubelet reads the termination message, unless the container says otherwise.
 pub const TERMINATION_LOG: &str = "/dev/termination-log";
@@ -27,6 +28,8 @@ ballast-guard help                              print this text
   --scratch DIR               directory that lives as long as the pod; ticket-used.json is kept here
   --config BASE=FINAL         copy BASE to FINAL at every start, with what the ticket appends to it (repeatable)
   --gate FILE                 written (the ticket's kind) if this start uses a ticket, removed if not
+  --ticket-argument KIND=ARG  append ARG to COMMAND if this start uses a ticket of this kind (repeatable)
+  --with-data start|exit      what to do if the volume holds the member's data: exec COMMAND (default), or end with 0
   --drop-env-prefix PREFIX    remove environment variables that start with PREFIX (repeatable)
   --termination-log FILE      where to write why it refuses; default /dev/termination-log
 
@@ -70,6 +73,10 @@ pub struct RunArgs {
     pub configs: Vec<ConfigCopy>,
     /// File that exists after a start with a ticket.
     pub gate: Option<PathBuf>,
+    /// Arguments that the command gets when this start uses a ticket, by its kind.
+    pub ticket_arguments: Vec<(TicketKind, String)>,
+    /// Whether there is nothing to do when the volume holds the member's data.
+    pub exit_with_data: bool,
     /// Prefixes of environment variables that the application must not see.
     pub drop_env_prefixes: Vec<String>,
     /// Where the termination message goes.
@@ -136,6 +143,16 @@ impl RunArgs {
             scratch: options.required("--scratch")?.into(),
             configs: options.all("--config").iter().map(|text| config(text)).collect::<Result<_, _>>()?,
             gate: options.optional("--gate")?.map(PathBuf::from),
+            ticket_arguments: options
+                .all("--ticket-argument")
+                .iter()
+                .map(|text| ticket_argument(text))
+                .collect::<Result<_, _>>()?,
+            exit_with_data: match options.optional("--with-data")?.as_deref() {
+                None | Some("start") => false,
+                Some("exit") => true,
+                Some(other) => return Err(format!("--with-data '{other}' is neither start nor exit")),
+            },
             drop_env_prefixes: options.all("--drop-env-prefix"),
             termination_log: options
                 .optional("--termination-log")?
@@ -165,6 +182,12 @@ impl RunArgs {
             push("--config", format!("{}={}", path(&config.base), path(&config.target)));
         }
         self.gate.iter().for_each(|gate| push("--gate", path(gate)));
+        for (kind, argument) in &self.ticket_arguments {
+            push("--ticket-argument", format!("{kind}={argument}"));
+        }
+        if self.exit_with_data {
+            push("--with-data", "exit".to_owned());
+        }
         self.drop_env_prefixes.iter().for_each(|prefix| push("--drop-env-prefix", prefix.clone()));
         if self.termination_log != Path::new(TERMINATION_LOG) {
             push("--termination-log", path(&self.termination_log));
@@ -208,6 +231,14 @@ fn config(text: &str) -> Result<ConfigCopy, String> {
         return Err(format!("--config '{text}' is not BASE=FINAL"));
     }
     Ok(ConfigCopy { base: base.into(), target: target.into() })
+}
+
+fn ticket_argument(text: &str) -> Result<(TicketKind, String), String> {
+    let parsed = text.split_once('=').and_then(|(kind, argument)| {
+        let kind = TicketKind::ALL.into_iter().find(|known| known.to_string() == kind)?;
+        (!argument.is_empty()).then(|| (kind, argument.to_owned()))
+    });
+    parsed.ok_or_else(|| format!("--ticket-argument '{text}' is not KIND=ARG"))
 }
 
 /// Pairs of an option and its value, taken out one after the other.

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     };
     let log = args::termination_log(&args);
     let outcome = match Invocation::parse(&args) {
-        Ok(Invocation::Run(run)) => Err(start::run(&run)),
+        Ok(Invocation::Run(run)) => start::run(&run),
         Ok(Invocation::Install(dest)) => start::install(&dest),
         Ok(Invocation::Help) => {
             let _ = io::stdout().write_all(args::USAGE.as_bytes());

@@ -41,27 +41,26 @@ pub enum Step {
     Note(UsedNote),
 }
 
-/// Decides and execs the application. Returns only to refuse.
-pub fn run(args: &RunArgs) -> Refusal {
-    let start = match prepare(args) {
-        Ok((start, steps)) => match steps.iter().try_for_each(|step| perform(args, step)) {
-            Ok(()) => start,
-            Err(refusal) => return refusal,
-        },
-        Err(refusal) => return refusal,
-    };
+/// Decides and execs the application. Returns only to refuse, or when there is nothing to do with data.
+pub fn run(args: &RunArgs) -> Result<(), Refusal> {
+    let (start, steps) = prepare(args)?;
+    steps.iter().try_for_each(|step| perform(args, step))?;
+    if args.exit_with_data && !matches!(start, Start::Ticket(_)) {
+        let _ = writeln!(io::stderr(), "ballast-guard: {} has its data: nothing to do", args.member);
+        return Ok(());
+    }
     let _ = writeln!(io::stderr(), "ballast-guard: starting {}{}", args.member, why(&start));
     if let Some(remark) = room::remark(&args.volume, &args.member) {
         let _ = writeln!(io::stderr(), "ballast-guard: {remark}");
         // It stays there when the application ends, in place of the end of its log.
         let _ = termination::say(&args.termination_log, &remark);
     }
-    let error = exec(args);
+    let error = exec(args, &start);
     if matches!(start, Start::Ticket(_)) {
         // The application never ran: the ticket is not used. If this fails, the next start refuses, which is safe.
         let _ = files::remove(&args.scratch.join(ticket::USED_NOTE));
     }
-    Refusal::ExecFailed(format!("{} cannot be executed: {error}", args.command.join(" ")))
+    Err(Refusal::ExecFailed(format!("{} cannot be executed: {error}", args.command.join(" "))))
 }
 
 /// Decides, and lists the steps of the start in order. Removes the gate of an earlier start; changes nothing else.
@@ -155,10 +154,14 @@ pub fn install(dest: &Path) -> Result<(), Refusal> {
     copy().map_err(|error| setup_failed(dest, error))
 }
 
-fn exec(args: &RunArgs) -> io::Error {
+fn exec(args: &RunArgs, start: &Start) -> io::Error {
     let Some((program, rest)) = args.command.split_first() else { return io::ErrorKind::InvalidInput.into() };
     let mut command = Command::new(program);
     command.args(rest);
+    if let Start::Ticket(ticket) = start {
+        let arguments = args.ticket_arguments.iter().filter(|(kind, _)| *kind == ticket.kind);
+        command.args(arguments.map(|(_, argument)| argument));
+    }
     for (name, _) in std::env::vars_os() {
         let bytes = name.as_encoded_bytes();
         if args.drop_env_prefixes.iter().any(|prefix| bytes.starts_with(prefix.as_bytes())) {

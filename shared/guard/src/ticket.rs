@@ -44,6 +44,11 @@ pub enum TicketKind {
     Restore,
 }
 
+impl TicketKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Bootstrap, Self::Join, Self::Restore];
+}
+
 impl fmt::Display for TicketKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -6,6 +6,7 @@
 //! | [`cli`] | the command line of an operator binary |
 //! | [`pipeline`] | one pass over one resource |
 //! | [`writer`], [`gate`], [`clock`] | the one place through which every mutating call goes |
+//! | [`permission`] | the bootstrap record, claims and tickets |
 //! | `lease` | which of several replicas may write: leader election |
 //! | [`observe`] | live reads |
 //! | [`store`], [`packed`], [`cache`] | what the watches have seen |
@@ -42,6 +43,7 @@ mod operator_tests;
 pub mod packed;
 mod patience;
 mod pending;
+pub mod permission;
 pub mod pipeline;
 pub mod prepare;
 pub mod queue;

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ballast_core::plan::PlanStatus;
+use ballast_core::{plan::PlanStatus, schema};
+pub use ballast_core::spec::{DisruptionBudget, NetworkPolicySettings, PodSettings, WhenDeleted};
 use k8s_openapi::{
-    api::{core::v1::ResourceRequirements, networking::v1::NetworkPolicyPeer},
-    apimachinery::pkg::apis::meta::v1::Condition,
+    api::core::v1::ResourceRequirements, apimachinery::pkg::apis::meta::v1::Condition,
 };
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-mod schema;
 
 /// Longest allowed name of an `EtcdCluster`: StatefulSet names must stay within 52 characters.
 pub const MAX_NAME: usize = 48;
@@ -133,16 +130,6 @@ pub struct Storage {
     pub ephemeral: Option<Ephemeral>,
 }
 
-/// What becomes of volumes when their cluster is deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum WhenDeleted {
-    /// Volumes stay and can be adopted by a new cluster of the same name.
-    #[default]
-    Retain,
-    /// Volumes go with the cluster.
-    Delete,
-}
-
 /// Data in the pod's own scratch space.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -231,56 +218,6 @@ pub struct Repair {
     /// is repaired at once. Default: `15m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replace_after: Option<String>,
-}
-
-/// Customisation of the pods.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PodSettings {
-    /// Laid over the pod template: `metadata.labels`, `metadata.annotations` and `spec` (affinity, tolerations, sidecars, volumes,
-    /// priorityClassName, …). What the operator needs for itself is refused by name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::template")]
-    pub template: Option<Value>,
-}
-
-/// The PodDisruptionBudget.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DisruptionBudget {
-    /// Whether there is one. It keeps a quorum through drains; members that are already broken can always be evicted. Default: true.
-    #[serde(default = "enabled")]
-    pub enabled: bool,
-}
-
-impl Default for DisruptionBudget {
-    fn default() -> Self {
-        Self { enabled: true }
-    }
-}
-
-/// The NetworkPolicy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct NetworkPolicySettings {
-    /// Whether there is one. It lets only the cluster's own members reach the peer port. Ports of sidecars stay open. Default: true.
-    #[serde(default = "enabled")]
-    pub enabled: bool,
-
-    /// Who may reach the client port, which serves metrics too; members and the operator always may. Empty (default): everyone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::peers")]
-    pub clients_from: Vec<NetworkPolicyPeer>,
-}
-
-impl Default for NetworkPolicySettings {
-    fn default() -> Self {
-        Self { enabled: true, clients_from: vec![] }
-    }
-}
-
-fn enabled() -> bool {
-    true
 }
 
 /// What the operator knows about the cluster.

@@ -1,2 +1,31 @@
 //! The pure half of the Kafka operator: no client, no clock, no randomness.
+//!
+//! | module | step of a pass |
+//! |---|---|
+//! | [`api`] | the resource type |
+//! | [`validate`] | resource → [`validate::Desired`] |
+//! | [`observed`] | what was seen of Kubernetes and of Kafka |
+//! | [`plan`] | ([`validate::Desired`], [`observed::Observed`], now) → plan |
+//! | [`intent`] | what the operator can want |
+//! | [`build`] | the objects of a cluster |
+//! | [`status`] | what users read |
+//! | [`versions`], [`settings`] | what is known of Kafka's versions and configuration keys |
 
+pub mod api;
+pub mod build;
+pub mod intent;
+pub mod observed;
+pub mod plan;
+pub mod settings;
+pub mod status;
+pub mod validate;
+pub mod versions;
+
+/// Value of `app.kubernetes.io/name`, and the name of the container.
+pub const APPLICATION: &str = "kafka";
+/// Port for clients and between brokers.
+pub const CLIENT_PORT: i32 = 9092;
+/// Port of the controllers.
+pub const CONTROLLER_PORT: i32 = 9093;
+/// How many node ids a pool has: from its first one, so many.
+pub const POOL_WIDTH: i32 = 100;

@@ -1,2 +1,7 @@
 //! Operates Apache Kafka clusters on Kubernetes.
 
+mod act;
+pub mod client;
+pub mod nodes;
+mod observe;
+pub mod operator;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::core::v1::{
-        Container, ContainerPort, EnvVar, HTTPGetAction, Probe, ResourceRequirements, VolumeMount,
+        Container, ContainerPort, EnvVar, HTTPGetAction, Probe, ResourceRequirements, TCPSocketAction,
+        VolumeMount,
     },
     apimachinery::pkg::{api::resource::Quantity, util::intstr::IntOrString},
 };
@@ -35,6 +36,7 @@ pub(super) fn prepare(cluster: &Cluster, member: &Member) -> Container {
     args.extend(files.map(|file| format!("--config=/ballast-config/{file}=/ballast/{file}.base")));
     args.push("--ticket-dir=/ballast-ticket".to_owned());
     args.push(format!("--resolve-timeout={}s", guard.resolve_seconds));
+    args.extend(member.zone.iter().map(|zone| format!("--zone={zone}")));
     Container {
         name: PREPARE.to_owned(),
         image: Some(member.operator_image.clone()),
@@ -49,6 +51,43 @@ pub(super) fn prepare(cluster: &Cluster, member: &Member) -> Container {
         ]),
         ..container()
     }
+}
+
+/// The init container that makes a volume ready for its first start, if the application needs one. It may be cut off
+/// anywhere: the ticket is used then, and the guard says so.
+pub(super) fn setup(cluster: &Cluster, member: &Member) -> Option<Container> {
+    let setup = member.setup.as_ref()?;
+    let mut extra = vec![];
+    for (kind, argument) in &setup.ticket_arguments {
+        extra.extend(["--ticket-argument".to_owned(), format!("{kind}={argument}")]);
+    }
+    extra.extend(["--with-data".to_owned(), "exit".to_owned()]);
+    Some(Container {
+        name: setup.container.to_owned(),
+        command: Some(guarded(cluster, member, extra, &setup.command)),
+        resources: resources(member),
+        ..of_application(member)
+    })
+}
+
+/// What containers of the application's image have in common.
+fn of_application(member: &Member) -> Container {
+    Container {
+        image: Some(member.application.image.clone()),
+        image_pull_policy: member.application.pull_policy.clone(),
+        volume_mounts: Some(vec![
+            mount("data", "/data", false),
+            mount("ballast", "/ballast", false),
+            mount("ticket", "/ballast-ticket", true),
+            mount("tmp", "/tmp", false),
+        ]),
+        ..container()
+    }
+}
+
+fn resources(member: &Member) -> Option<ResourceRequirements> {
+    let texts = quantity::texts(&member.application.resources);
+    serde_json::from_value::<Option<ResourceRequirements>>(texts).unwrap_or_default()
 }
 
 /// The application's container; the guard decides at every start whether it runs.
@@ -67,30 +106,19 @@ pub(super) fn application(cluster: &Cluster, member: &Member) -> Container {
     });
     Container {
         name: application.container.to_owned(),
-        image: Some(application.image.clone()),
-        image_pull_policy: application.pull_policy.clone(),
-        command: Some(guarded(cluster, member)),
+        command: Some(guarded(cluster, member, vec![], &application.command)),
         env: Some(env.collect::<Vec<_>>()).filter(|env| !env.is_empty()),
         ports: Some(ports.collect()),
-        resources: serde_json::from_value::<Option<ResourceRequirements>>(quantity::texts(
-            &application.resources,
-        ))
-        .unwrap_or_default(),
+        resources: resources(member),
         startup_probe: Some(probe(&application.startup)),
         liveness_probe: Some(probe(&application.liveness)),
         readiness_probe: Some(probe(&application.readiness)),
-        volume_mounts: Some(vec![
-            mount("data", "/data", false),
-            mount("ballast", "/ballast", false),
-            mount("ticket", "/ballast-ticket", true),
-            mount("tmp", "/tmp", false),
-        ]),
-        ..container()
+        ..of_application(member)
     }
 }
 
 /// The guard's command line, which ends in the application's. Options and values are separate arguments.
-fn guarded(cluster: &Cluster, member: &Member) -> Vec<String> {
+fn guarded(cluster: &Cluster, member: &Member, extra: Vec<String>, program: &[String]) -> Vec<String> {
     let guard = &member.guard;
     let mut command = vec!["/ballast/bin/ballast-guard".to_owned(), "run".to_owned()];
     let mut option = |name: &str, value: &str| command.extend([name.to_owned(), value.to_owned()]);
@@ -107,8 +135,9 @@ fn guarded(cluster: &Cluster, member: &Member) -> Vec<String> {
         option("--config", &format!("/ballast/{file}.base=/ballast/{file}"));
     }
     guard.drop_env_prefixes.iter().for_each(|prefix| option("--drop-env-prefix", prefix));
+    command.extend(extra);
     command.push("--".to_owned());
-    command.extend(member.application.command.iter().cloned());
+    command.extend(program.iter().cloned());
     command
 }
 
@@ -130,13 +159,22 @@ fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {
 }
 
 fn probe(probe: &member::Probe) -> Probe {
+    let port = IntOrString::Int(probe.port);
+    let (http_get, tcp_socket) = match &probe.path {
+        Some(path) => (
+            Some(HTTPGetAction {
+                path: Some(path.clone()),
+                port,
+                scheme: Some("HTTP".to_owned()),
+                ..HTTPGetAction::default()
+            }),
+            None,
+        ),
+        None => (None, Some(TCPSocketAction { host: None, port })),
+    };
     Probe {
-        http_get: Some(HTTPGetAction {
-            path: Some(probe.path.clone()),
-            port: IntOrString::Int(probe.port),
-            scheme: Some("HTTP".to_owned()),
-            ..HTTPGetAction::default()
-        }),
+        http_get,
+        tcp_socket,
         period_seconds: Some(probe.period_seconds),
         timeout_seconds: Some(probe.timeout_seconds),
         failure_threshold: Some(probe.failure_threshold),

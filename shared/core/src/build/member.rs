@@ -24,6 +24,9 @@ pub struct Member {
     pub name: String,
     /// Value of the component label: `member`.
     pub component: &'static str,
+    /// Further labels of the pod, for Services that select some of the members.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub labels: Vec<(&'static str, &'static str)>,
     /// The zone it was given, required by node affinity and kept for life.
     #[serde(skip)]
     pub zone: Option<String>,
@@ -33,6 +36,9 @@ pub struct Member {
     pub application: Application,
     /// What the guard is told.
     pub guard: Guard,
+    /// What the application's own tools do with an empty volume before the first start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
     /// Where the data is.
     pub storage: Storage,
     /// Name of the ConfigMap with the configuration, which carries its hash.
@@ -86,12 +92,13 @@ pub struct Application {
     pub grace_seconds: i64,
 }
 
-/// An HTTP probe.
+/// A probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Probe {
-    /// Path.
-    pub path: String,
+    /// Path that is asked for by HTTP; `None`: it is enough that the port accepts a connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// Port.
     pub port: i32,
     /// Seconds between two probes.
@@ -100,6 +107,18 @@ pub struct Probe {
     pub timeout_seconds: i32,
     /// How many failures in a row count.
     pub failure_threshold: i32,
+}
+
+/// An init container of the application's image, which runs only where a ticket allows a start without data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Setup {
+    /// Name of the container.
+    pub container: &'static str,
+    /// What the guard executes: program and arguments.
+    pub command: Vec<String>,
+    /// Argument that is appended for a ticket of this kind: kind and argument.
+    pub ticket_arguments: Vec<(String, String)>,
 }
 
 /// What the guard is told about the volume and the configuration.

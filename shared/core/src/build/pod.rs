@@ -46,6 +46,7 @@ pub fn template(cluster: &Cluster, member: &Member) -> PodTemplateSpec {
 fn metadata(cluster: &Cluster, member: &Member) -> ObjectMeta {
     let mut labels = cluster.labels.member_selector(&member.name);
     labels.insert(label::COMPONENT.to_owned(), member.component.to_owned());
+    labels.extend(member.labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
     labels.insert(label::CLUSTER_UID.to_owned(), cluster.labels.uid.clone());
     if let Some(zone) = &member.zone {
         labels.insert(label::ZONE.to_owned(), zone.clone());
@@ -67,7 +68,9 @@ fn spec(cluster: &Cluster, member: &Member) -> PodSpec {
         service_account_name: Some("default".to_owned()),
         security_context: Some(security::pod(member.application.user_id)),
         termination_grace_period_seconds: Some(member.application.grace_seconds),
-        init_containers: Some(vec![container::prepare(cluster, member)]),
+        init_containers: Some(
+            [container::prepare(cluster, member)].into_iter().chain(container::setup(cluster, member)).collect(),
+        ),
         containers: vec![container::application(cluster, member)],
         volumes: Some(volumes(member)),
         topology_spread_constraints: (!spread.is_empty()).then_some(spread),

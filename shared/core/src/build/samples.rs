@@ -36,13 +36,14 @@ pub(super) fn cluster() -> Cluster {
 }
 
 fn probe(path: &str, period_seconds: i32, failure_threshold: i32) -> Probe {
-    Probe { path: path.to_owned(), port: 2379, period_seconds, timeout_seconds: 5, failure_threshold }
+    Probe { path: Some(path.to_owned()), port: 2379, period_seconds, timeout_seconds: 5, failure_threshold }
 }
 
 pub(super) fn member() -> Member {
     Member {
         name: "my-0".to_owned(),
         component: "member",
+        labels: vec![],
         zone: None,
         spread: true,
         application: Application {
@@ -67,6 +68,7 @@ pub(super) fn member() -> Member {
             config_files: vec!["etcd.yaml".to_owned()],
             resolve_seconds: 60,
         },
+        setup: None,
         storage: Storage::Claim { name: "data-my-0-0a1b2c3d-0".to_owned() },
         config_map: "my-config-0123456789abcdef".to_owned(),
         overlay: None,

@@ -44,6 +44,20 @@ pub fn client(cluster: &Cluster, ports: &[Port]) -> Service {
     }
 }
 
+/// A headless Service `<cluster>-<name>` for the members that have this label, ready or not.
+pub fn some_nodes(cluster: &Cluster, name: &str, label: (&str, &str), ports: &[Port]) -> Service {
+    let mut service = nodes(cluster, ports);
+    service.metadata.name = Some(format!("{}-{name}", cluster.name()));
+    only(&mut service, label);
+    service
+}
+
+/// Lets a Service select only members that have this label.
+pub fn only(service: &mut Service, label: (&str, &str)) {
+    let selector = service.spec.get_or_insert_default().selector.get_or_insert_default();
+    selector.insert(label.0.to_owned(), label.1.to_owned());
+}
+
 fn spec(cluster: &Cluster, ports: &[Port]) -> ServiceSpec {
     let ports = ports.iter().map(|port| ServicePort {
         name: Some(port.name.to_owned()),

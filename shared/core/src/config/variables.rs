@@ -2,7 +2,8 @@
 
 const BEGIN: &str = "${BALLAST_";
 
-/// Replaces `${BALLAST_HOST}`, `${BALLAST_MEMBER}` and `${BALLAST_ZONE}`; values are not rendered again.
+/// Replaces `${BALLAST_HOST}`, `${BALLAST_MEMBER}`, `${BALLAST_ZONE}` and `${BALLAST_ORDINAL}`, the number at the end of
+/// the member's name; values are not rendered again.
 ///
 /// # Errors
 /// Any other `${BALLAST_…}`, as it was written.
@@ -18,12 +19,19 @@ pub fn render(text: &str, host: &str, member: &str, zone: &str) -> Result<String
             "${BALLAST_HOST}" => host,
             "${BALLAST_MEMBER}" => member,
             "${BALLAST_ZONE}" => zone,
+            "${BALLAST_ORDINAL}" if ordinal(member).is_some() => ordinal(member).unwrap_or_default(),
             unknown => return Err(unknown.to_owned()),
         });
         rest = after;
     }
     rendered.push_str(rest);
     Ok(rendered)
+}
+
+/// The number after the last `-` of a member's name.
+fn ordinal(member: &str) -> Option<&str> {
+    let digits = member.rsplit_once('-')?.1;
+    digits.parse::<u32>().is_ok_and(|number| number.to_string() == digits).then_some(digits)
 }
 
 #[cfg(test)]
@@ -45,6 +53,16 @@ mod tests {
     #[case("${BALLAST_HOST}${BALLAST_}", Err("${BALLAST_}"))]
     fn only_our_variables_are_replaced(#[case] text: &str, #[case] expected: Result<&str, &str>) {
         assert_eq!(render(text, "h", "m", "z"), expected.map(str::to_owned).map_err(str::to_owned));
+    }
+
+    #[rstest]
+    #[case("my-brokers-103", Ok("103"))]
+    #[case("my-07", Err("${BALLAST_ORDINAL}"))]
+    #[case("my", Err("${BALLAST_ORDINAL}"))]
+    #[case("my-x", Err("${BALLAST_ORDINAL}"))]
+    fn the_ordinal_is_at_the_end_of_the_name(#[case] member: &str, #[case] expected: Result<&str, &str>) {
+        let expected = expected.map(str::to_owned).map_err(str::to_owned);
+        assert_eq!(render("${BALLAST_ORDINAL}", "h", member, "z"), expected);
     }
 
     #[test]

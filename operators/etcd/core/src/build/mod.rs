@@ -163,7 +163,7 @@ fn member(desired: &Desired, place: &Place) -> Member {
         (Storage::Volume { .. }, claim) => MemberStorage::Claim { name: claim.clone().unwrap_or_default() },
     };
     let probe = |path: &str, period_seconds, failure_threshold| Probe {
-        path: path.to_owned(),
+        path: Some(path.to_owned()),
         port: CLIENT_PORT,
         period_seconds,
         timeout_seconds: 5,
@@ -172,6 +172,7 @@ fn member(desired: &Desired, place: &Place) -> Member {
     Member {
         name: desired.member(place.ordinal),
         component: "member",
+        labels: vec![],
         zone: place.zone.clone(),
         spread: desired.zones.is_empty(),
         application: Application {
@@ -198,6 +199,7 @@ fn member(desired: &Desired, place: &Place) -> Member {
             config_files: vec![CONFIG_FILE.to_owned()],
             resolve_seconds: 60,
         },
+        setup: None,
         storage,
         config_map: config_map(desired).metadata.name.unwrap_or_default(),
         overlay: desired.overlay.clone(),

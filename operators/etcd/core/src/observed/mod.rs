@@ -14,12 +14,11 @@ use ballast_core::{
 use jiff::Timestamp;
 use semver::Version;
 
-mod view;
-
-pub use view::{ClaimView, PodView, StatefulSetView, TicketView};
-use view::{claim_view, pod_view, stateful_set_view, ticket_view};
+pub use ballast_core::view::{ClaimView, PodView, StatefulSetView, TicketView};
+use ballast_core::view::{claim_view, pod_view, stateful_set_view, ticket_view};
 
 use crate::{
+    APPLICATION,
     api::{EtcdClusterStatus, SuspectZone},
     build,
     validate::Desired,
@@ -246,7 +245,7 @@ pub fn recorded_cluster_id(desired: &Desired, children: &Children) -> Option<u64
 
 /// Pods to ask: member name and address.
 pub fn addresses(desired: &Desired, children: &Children) -> Vec<(String, String)> {
-    let running = children.pods.iter().map(pod_view).filter(|pod| pod.running);
+    let running = children.pods.iter().map(|pod| pod_view(pod, APPLICATION)).filter(|pod| pod.running);
     running
         .filter_map(|pod| {
             let member = pod.name.strip_suffix("-0")?.to_owned();
@@ -308,7 +307,7 @@ pub fn observe(
             Member {
                 ordinal,
                 stateful_set: by_name(&children.stateful_sets, &name).and_then(stateful_set_view),
-                pod: by_name(&children.pods, &format!("{name}-0")).map(pod_view),
+                pod: by_name(&children.pods, &format!("{name}-0")).map(|pod| pod_view(pod, APPLICATION)),
                 claims: own.iter().filter(|claim| claim.member == name).cloned().collect(),
                 ticket: by_name(&children.config_maps, &build::ticket_name(&name)).and_then(ticket_view),
                 listed: entry,

@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ballast_core::{
-    build::config_map,
-    guard::ticket::{Ticket, TicketKind},
-};
+use ballast_core::guard::ticket::{Ticket, TicketKind};
 use ballast_etcd_core::{
     build::{self, Place},
     observed::{Listed, Observed},
     peer_url,
     validate::{Desired, Storage},
 };
-use ballast_runtime::{operator::ActError, writer::Writer};
+use ballast_runtime::{operator::ActError, permission, writer::Writer};
 
 use super::{ensure_claim, through_voters};
 use crate::client::{Change, Dialer};
@@ -73,11 +70,10 @@ pub(super) async fn issue(
     let ticket = Ticket {
         kind,
         cluster_uid: desired.cluster.labels.uid.clone(),
-        member: member.clone(),
+        member,
         claim: place.claim.clone().unwrap_or_else(|| "ephemeral".to_owned()),
         claim_uid,
         append: BTreeMap::from([(build::CONFIG_FILE.to_owned(), append)]),
     };
-    writer.create(&config_map::ticket(&desired.cluster, &member, &ticket).into()).await?;
-    Ok(())
+    permission::issue(writer, &desired.cluster, &ticket).await
 }

@@ -3,14 +3,13 @@
 mod join;
 mod record;
 
-use ballast_core::object::Object;
 use ballast_etcd_core::{
     build::{self, Place},
     intent::Intent,
     observed::{Listed, Member, Observed},
     validate::{Desired, Storage},
 };
-use ballast_runtime::{operator::ActError, writer::Writer};
+use ballast_runtime::{operator::ActError, permission, writer::Writer};
 use serde_json::json;
 
 use crate::client::{Change, Connection, Dialer, EtcdError};
@@ -125,29 +124,9 @@ async fn ensure_claim(
     let Some(claim) = build::claim(desired, place) else {
         return Err(ActError::Application("a claim without a name".to_owned()));
     };
-    let claim = Object::from(claim);
-    let have = observed
-        .members
-        .iter()
-        .flat_map(|member| &member.claims)
-        .find(|have| have.reference.name == claim.name());
-    match have {
-        Some(have) if have.deleting => {
-            Err(ActError::Waiting(format!("{} is being deleted", have.reference.name)))
-        }
-        Some(have) => Ok(have.reference.uid.clone()),
-        None => {
-            // What is created belongs to no apply, and would stay when it is no longer applied: the owner, which the user
-            // may take back, is only ever applied.
-            let mut bare = claim.clone();
-            bare.metadata_mut().owner_references = None;
-            let uid = writer.create(&bare).await?.uid;
-            let mut whole = claim;
-            whole.metadata_mut().uid = Some(uid.clone());
-            writer.apply(&whole).await?;
-            Ok(uid)
-        }
-    }
+    let mut claims = observed.members.iter().flat_map(|member| &member.claims);
+    let have = claims.find(|have| Some(&have.reference.name) == claim.metadata.name.as_ref());
+    permission::ensure_claim(writer, claim, have).await
 }
 
 /// Applies the wanted template, then stops the pod that runs the old one.

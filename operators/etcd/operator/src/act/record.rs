@@ -2,9 +2,8 @@
 
 use ballast_core::{
     bootstrap::Record,
-    build::config_map,
     guard::ticket::TicketKind,
-    object::{Object, ObjectRef},
+    object::ObjectRef,
 };
 use ballast_etcd_core::{
     build::{self, Place},
@@ -12,16 +11,9 @@ use ballast_etcd_core::{
     peer_url,
     validate::Desired,
 };
-use ballast_runtime::{operator::ActError, writer::Writer};
-use k8s_openapi::api::core::v1::ConfigMap;
+use ballast_runtime::{operator::ActError, permission, writer::Writer};
 
 use super::{ensure_claim, join};
-
-fn record_map(desired: &Desired, record: &Record, resource_version: Option<&str>) -> ConfigMap {
-    let mut map = config_map::bootstrap(&desired.cluster, record);
-    map.metadata.resource_version = resource_version.map(str::to_owned);
-    map
-}
 
 pub(super) async fn bootstrap(
     writer: &Writer,
@@ -36,12 +28,12 @@ pub(super) async fn bootstrap(
         (matches!(found.record, Record::Granted { .. }), found.resource_version.clone())
     } else {
         let record = Record::Preparing { member: member.clone(), claim: claim.clone() };
-        (false, writer.create(&record_map(desired, &record, None).into()).await?.resource_version)
+        (false, permission::begin(writer, &desired.cluster, &record).await?)
     };
     let claim_uid = ensure_claim(writer, desired, observed, place).await?;
     if !granted {
         let record = Record::Granted { member: member.clone(), claim, claim_uid: claim_uid.clone() };
-        writer.replace_config_map(&record_map(desired, &record, Some(&resource_version))).await?;
+        permission::go_on(writer, &desired.cluster, &record, &resource_version).await?;
     }
     let seed = observed.members.iter().find(|seed| seed.ordinal == place.ordinal);
     if seed.is_none_or(|seed| seed.ticket.is_none()) {
@@ -60,16 +52,13 @@ pub(super) async fn confirm_started(
     observed: &Observed,
     cluster_id: u64,
 ) -> Result<(), ActError> {
-    for ticket in observed.members.iter().filter_map(|member| member.ticket.as_ref()) {
-        writer.delete(&ticket.reference).await?;
-        writer.confirm_gone(&ticket.reference).await?;
-    }
+    let tickets = observed.members.iter().filter_map(|member| member.ticket.as_ref());
+    permission::revoke(writer, tickets.map(|ticket| &ticket.reference)).await?;
     let Some(found) = observed.record.as_ref().ok().and_then(Option::as_ref) else {
         return Err(ActError::Waiting("the bootstrap record is gone".to_owned()));
     };
     let record = Record::Started { cluster_id: format!("{cluster_id:x}") };
-    writer.replace_config_map(&record_map(desired, &record, Some(&found.resource_version))).await?;
-    Ok(())
+    permission::go_on(writer, &desired.cluster, &record, &found.resource_version).await
 }
 
 pub(super) async fn adopt(
@@ -81,7 +70,7 @@ pub(super) async fn adopt(
 ) -> Result<(), ActError> {
     if observed.record.as_ref().ok().and_then(Option::as_ref).is_none() {
         let record = Record::Adopted { from_uid: from.to_owned() };
-        writer.create(&Object::from(record_map(desired, &record, None))).await?;
+        permission::begin(writer, &desired.cluster, &record).await?;
     }
     for (claim, resource_version) in claims {
         writer.merge_metadata(claim, resource_version, super::takeover(desired, from)).await?;

@@ -4,12 +4,12 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
 /// Anything: the operator looks at it itself.
-pub(super) fn template(_: &mut SchemaGenerator) -> Schema {
+pub fn template(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
 /// Peers of a NetworkPolicy.
-pub(super) fn peers(_: &mut SchemaGenerator) -> Schema {
+pub fn peers(_: &mut SchemaGenerator) -> Schema {
     let texts = |about: &str| json!({"type": "array", "description": about, "maxItems": 64, "items": {"type": "string"}});
     let text = |about: &str| json!({"type": "string", "description": about});
     let selector = |whose: &str| {
@@ -54,7 +54,7 @@ pub(super) fn peers(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Requests and limits, without claims.
-pub(super) fn resources(_: &mut SchemaGenerator) -> Schema {
+pub fn resources(_: &mut SchemaGenerator) -> Schema {
     let amounts = json!({"type": "object", "maxProperties": 16, "additionalProperties": {"x-kubernetes-int-or-string": true,
         "anyOf": [{"type": "integer"}, {"type": "string"}]}});
     json_schema!({"type": "object", "properties": {"requests": amounts, "limits": amounts}})

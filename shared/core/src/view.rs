@@ -1,10 +1,5 @@
 //! What is seen of the Kubernetes objects of a member.
 
-use ballast_core::{
-    guard::{refusal::Refusal, room},
-    label,
-    object::{Kind, ObjectRef},
-};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{
@@ -14,7 +9,12 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use crate::APPLICATION;
+use crate::{
+    build::container::PREPARE,
+    guard::{refusal::Refusal, room},
+    label,
+    object::{Kind, ObjectRef},
+};
 
 /// A StatefulSet of one.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,9 +49,9 @@ pub struct PodView {
     pub deletion_due: Option<Timestamp>,
     /// Whether it is Ready.
     pub ready: bool,
-    /// Whether etcd's container runs.
+    /// Whether the application's container runs.
     pub running: bool,
-    /// What the guard said when it refused to start etcd, while etcd does not run.
+    /// What the guard said when it refused to start the application, while that does not run.
     pub refusal: Option<Refusal>,
     /// Why a container waits, for instance `ImagePullBackOff`, or why the pod cannot be scheduled.
     pub waiting: Option<String>,
@@ -65,8 +65,8 @@ pub struct PodView {
     pub out_of_memory: bool,
     /// Whether its volume was full when it last ended.
     pub volume_full: bool,
-    /// Whether the guard refused to start etcd the last time, for another reason than lost data, and etcd has not passed
-    /// its startup probe since: a container that is refused again and again runs for a moment each time.
+    /// Whether the guard refused to start the application the last time, for another reason than lost data, and it has not
+    /// passed its startup probe since: a container that is refused again and again runs for a moment each time.
     pub refused: bool,
 }
 
@@ -113,7 +113,8 @@ fn reference(kind: Kind, metadata: &ObjectMeta) -> Option<ObjectRef> {
     Some(ObjectRef { kind, name: metadata.name.clone()?, uid: metadata.uid.clone().unwrap_or_default() })
 }
 
-pub(super) fn stateful_set_view(set: &StatefulSet) -> Option<StatefulSetView> {
+/// What is seen of a StatefulSet; `None` if it has no name.
+pub fn stateful_set_view(set: &StatefulSet) -> Option<StatefulSetView> {
     let template = set.spec.as_ref().map(|spec| &spec.template);
     let pod = template.and_then(|template| template.spec.as_ref());
     Some(StatefulSetView {
@@ -133,11 +134,12 @@ pub(super) fn stateful_set_view(set: &StatefulSet) -> Option<StatefulSetView> {
     })
 }
 
-pub(super) fn pod_view(pod: &Pod) -> PodView {
+/// What is seen of a pod whose main container is called `application`.
+pub fn pod_view(pod: &Pod, application: &str) -> PodView {
     let status = pod.status.as_ref();
     let containers = status.and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
     let inits = status.and_then(|status| status.init_container_statuses.as_deref()).unwrap_or_default();
-    let main = containers.iter().find(|container| container.name == APPLICATION);
+    let main = containers.iter().find(|container| container.name == application);
     let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
     let unscheduled = condition("PodScheduled").filter(|condition| condition.status == "False");
@@ -160,7 +162,8 @@ pub(super) fn pod_view(pod: &Pod) -> PodView {
         deletion_due: pod.metadata.deletion_timestamp.as_ref().map(|time| time.0),
         ready: condition("Ready").is_some_and(|condition| condition.status == "True"),
         running,
-        refusal: main.filter(|_| !running).and_then(refusal),
+        // What makes the volume ready is guarded too.
+        refusal: main.filter(|_| !running).and_then(refusal).or_else(|| inits.iter().find_map(refused_setup)),
         waiting: match unscheduled {
             Some(condition) => {
                 Some(format!("Unschedulable: {}", condition.message.clone().unwrap_or_default()))
@@ -200,19 +203,30 @@ fn refusal(container: &ContainerStatus) -> Option<Refusal> {
     Refusal::from_termination(ended.exit_code, ended.message.as_deref().unwrap_or_default())
 }
 
+/// The refusal of an init container that has not done its work yet.
+fn refused_setup(container: &ContainerStatus) -> Option<Refusal> {
+    let ended = container.state.as_ref().and_then(|state| state.terminated.as_ref());
+    if container.name == PREPARE || ended.is_some_and(|ended| ended.exit_code == 0) {
+        return None;
+    }
+    refusal(container)
+}
+
 fn waiting_reason(container: &ContainerStatus) -> Option<String> {
     let reason = container.state.as_ref()?.waiting.as_ref()?.reason.clone()?;
     (!matches!(reason.as_str(), "PodInitializing" | "ContainerCreating")).then_some(reason)
 }
 
-pub(super) fn ticket_view(map: &ConfigMap) -> Option<TicketView> {
+/// What is seen of a ticket; `None` if it has no name.
+pub fn ticket_view(map: &ConfigMap) -> Option<TicketView> {
     Some(TicketView {
         reference: reference(Kind::ConfigMap, &map.metadata)?,
         created: map.metadata.creation_timestamp.as_ref().map(|time| time.0),
     })
 }
 
-pub(super) fn claim_view(claim: &PersistentVolumeClaim) -> Option<ClaimView> {
+/// What is seen of a claim; `None` if it belongs to no member.
+pub fn claim_view(claim: &PersistentVolumeClaim) -> Option<ClaimView> {
     let labels = claim.metadata.labels.as_ref()?;
     let spec = claim.spec.as_ref();
     Some(ClaimView {

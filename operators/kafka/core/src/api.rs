@@ -1,0 +1,273 @@
+//! The resource type: what users write and what they read. The comments are the user's manual (`kubectl explain`).
+
+use std::collections::BTreeMap;
+
+pub use ballast_core::spec::{DisruptionBudget, NetworkPolicySettings, PodSettings, WhenDeleted};
+use ballast_core::{plan::PlanStatus, schema};
+use k8s_openapi::{
+    api::core::v1::ResourceRequirements, apimachinery::pkg::apis::meta::v1::Condition,
+};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Longest allowed name of a `KafkaCluster` and its longest pool together: StatefulSet names must stay within 52 characters.
+pub const MAX_NAMES: usize = 45;
+
+/// A Kafka cluster.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "kafka.ballast.dev",
+    version = "v1alpha1",
+    kind = "KafkaCluster",
+    plural = "kafkaclusters",
+    singular = "kafkacluster",
+    shortname = "kafkac",
+    category = "ballast",
+    namespaced,
+    status = "KafkaClusterStatus",
+    doc = "A Kafka cluster: nodes with their own volumes, kept healthy, resized and upgraded without losing data.",
+    validation = Rule::new("self.metadata.name.size() <= 40").message("metadata.name may have at most 40 characters, so that the names made from it stay valid"),
+    validation = Rule::new("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')").message("metadata.name must be a DNS label that starts with a letter (a-z, 0-9, -), since Services are named after it"),
+    selectable = ".spec.version",
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Version", type_ = "string", json_path = ".status.version"),
+    printcolumn(name = "Nodes", type_ = "string", json_path = ".status.readyNodes"),
+    printcolumn(name = "Step", type_ = "string", json_path = ".status.plan.step"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Message", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].message", priority = 1)
+)]
+#[serde(rename_all = "camelCase")]
+pub struct KafkaClusterSpec {
+    /// Version of Kafka, for instance `4.4.0`.
+    #[schemars(length(max = 32))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9]+[.][0-9]+[.][0-9]+$')").message("version must be a full version such as 4.4.0"))]
+    pub version: String,
+
+    /// Where the image comes from, without a tag: the tag is the version. Default: `docker.io/apache/kafka`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 255))]
+    pub image: Option<String>,
+
+    /// Zones (values of the node label `topology.kubernetes.io/zone`). Every node gets the least crowded one when it is created, keeps it,
+    /// and has it as its rack. Without zones, nodes are spread as well as the scheduler can, and have no rack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 9))]
+    pub zones: Vec<String>,
+
+    /// The nodes, in groups that are alike. Default: one pool `node` of three nodes that are controllers and brokers.
+    #[serde(default = "default_pools")]
+    #[schemars(length(min = 1, max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub node_pools: Vec<NodePool>,
+
+    /// Settings of Kafka itself, for instance `log.retention.hours: "72"`. A key that the operator sets itself, or that reads
+    /// files, loads classes or reaches out, is refused.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 128))]
+    pub config: BTreeMap<String, String>,
+
+    /// The PodDisruptionBudget.
+    #[serde(default)]
+    pub disruption_budget: DisruptionBudget,
+
+    /// The operator changes nothing while this is true; it still reports.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
+}
+
+fn default_pools() -> Vec<NodePool> {
+    vec![NodePool {
+        name: "node".to_owned(),
+        roles: vec![Role::Controller, Role::Broker],
+        replicas: default_replicas(),
+        node_ids: None,
+        storage: Storage::default(),
+        jvm: Jvm::default(),
+        resources: None,
+        pod: PodSettings::default(),
+    }]
+}
+
+fn default_replicas() -> i32 {
+    3
+}
+
+/// Nodes that are alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.roles == oldSelf.roles").message("nodePools[].roles cannot change yet; make a new pool"))]
+#[x_kube(validation = Rule::new("has(self.nodeIds) == has(oldSelf.nodeIds)").message("nodePools[].nodeIds cannot change; make a new pool"))]
+pub struct NodePool {
+    /// Name of the pool, part of the names of its pods.
+    #[schemars(length(min = 1, max = 20))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')").message("nodePools[].name must be a DNS label that starts with a letter"))]
+    pub name: String,
+
+    /// What the nodes do: `Controller`, `Broker`, or both. Cannot change.
+    #[schemars(length(min = 1, max = 2))]
+    pub roles: Vec<Role>,
+
+    /// Number of nodes. Controllers: 1, 3 or 5 over all pools. Default: 3.
+    #[serde(default = "default_replicas")]
+    #[schemars(range(min = 0, max = 100))]
+    pub replicas: i32,
+
+    /// Which node ids the pool has. Required if there is more than one pool; default of a single pool: from 0. Cannot change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_ids: Option<NodeIds>,
+
+    /// Where nodes keep their data.
+    #[serde(default)]
+    pub storage: Storage,
+
+    /// The Java virtual machine.
+    #[serde(default)]
+    pub jvm: Jvm,
+
+    /// CPU and memory of the kafka container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::resources")]
+    pub resources: Option<ResourceRequirements>,
+
+    /// Customisation of the pods.
+    #[serde(default)]
+    pub pod: PodSettings,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Role {
+    /// It votes on, and keeps, the cluster's metadata.
+    Controller,
+    /// It keeps partitions and serves clients.
+    Broker,
+}
+
+/// Which node ids a pool has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self == oldSelf").message("nodePools[].nodeIds cannot change; make a new pool"))]
+pub struct NodeIds {
+    /// The first id; the pool has the hundred from there on. A multiple of 100.
+    #[schemars(range(min = 0, max = 65400))]
+    #[x_kube(validation = Rule::new("self % 100 == 0").message("nodePools[].nodeIds.start must be a multiple of 100"))]
+    pub start: i32,
+}
+
+/// Where nodes keep their data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Storage {
+    /// The volumes of each node. Default: one of 8Gi. More than one is not offered yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub volumes: Vec<Volume>,
+
+    /// What becomes of the volumes when the `KafkaCluster` is deleted. `Retain` (default) keeps them; `Delete` deletes them.
+    #[serde(default)]
+    pub when_deleted: WhenDeleted,
+}
+
+/// A volume of each node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0").message("storage.volumes[].size can only grow: volumes cannot shrink"))]
+#[x_kube(validation = Rule::new("has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)").message("storage.volumes[].storageClassName cannot change; make a new pool"))]
+pub struct Volume {
+    /// Name of the volume.
+    #[schemars(length(min = 1, max = 20))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')").message("storage.volumes[].name must be a DNS label that starts with a letter"))]
+    pub name: String,
+
+    /// Its size. It can grow, where the StorageClass allows it, but never shrink.
+    #[schemars(length(max = 32))]
+    #[x_kube(validation = Rule::new("isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))").message("storage.volumes[].size must be a quantity such as 100Gi"))]
+    pub size: String,
+
+    /// StorageClass of the volumes. Default: the cluster's default class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub storage_class_name: Option<String>,
+}
+
+/// The Java virtual machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Jvm {
+    /// Size of the heap, for instance `2Gi`. Default: half of the memory limit (or request), at most 6Gi; without either, 1Gi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 32))]
+    pub heap: Option<String>,
+}
+
+/// What the operator knows about the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KafkaClusterStatus {
+    /// Generation of the resource that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Ready, `QuorumHealthy`, Progressing, Degraded, `SpecValid`, `VersionSupported`.
+    #[serde(default)]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// Version that the nodes were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The metadata version that the cluster has finalized, as a feature level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata_version: Option<i32>,
+    /// Kafka's cluster id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// Serving nodes of wanted nodes, for people: `3/3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_nodes: Option<String>,
+    /// Where clients connect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<Endpoints>,
+    /// What the operator is doing and what it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanStatus>,
+    /// The nodes.
+    #[serde(default)]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["id".into()]))]
+    pub nodes: Vec<NodeStatus>,
+}
+
+/// Where clients connect.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Endpoints {
+    /// Value for `bootstrap.servers`.
+    pub bootstrap_servers: String,
+    /// Name of the Secret with the same in Service Binding shape.
+    pub binding_secret: String,
+}
+
+/// One node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeStatus {
+    /// Node id.
+    pub id: i32,
+    /// Name of its StatefulSet.
+    pub name: String,
+    /// `Leader`, `Voter`, `Observer` in the quorum of the controllers; none for a broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<String>,
+    /// `Active`, `Fenced` or `Unregistered` among the brokers; none for a controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker: Option<String>,
+    /// Zone that it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Since when it has not served (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unhealthy_since: Option<String>,
+    /// What is being done with it, or what is wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doing: Option<String>,
+}

@@ -1,0 +1,182 @@
+//! What to do next: (desired, observed, now) → plan. Pure, total, deterministic.
+//!
+//! Concerns are asked in a fixed order; the first that wants something, or must wait, decides. What is under way is
+//! finished first, then what is broken is repaired, then nodes are added, then changes are rolled out.
+
+mod bootstrap;
+mod nodes;
+mod objects;
+mod rollout;
+
+use std::time::Duration;
+
+use ballast_core::{
+    bootstrap::Record,
+    plan::{Blocked, Plan},
+};
+use jiff::Timestamp;
+
+use crate::{
+    build,
+    intent::Intent,
+    observed::{Node, Observed},
+    validate::{Desired, Pool},
+    versions,
+};
+
+/// What a concern answers.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Next {
+    /// Nothing to do here: ask the next concern.
+    Nothing,
+    /// Do this, and nothing else in this pass.
+    Do(Intent),
+    /// Nothing else may be done before this holds.
+    Wait(Vec<Blocked>),
+    /// Something is under way that ends soon by itself: nothing else is done, and it is looked at again in a second.
+    Busy(Blocked),
+}
+
+/// Everything that concerns look at.
+pub(crate) struct Context<'a> {
+    pub(crate) desired: &'a Desired,
+    pub(crate) observed: &'a Observed,
+    /// Hash of the template that the nodes of each pool should have.
+    template_hashes: Vec<(&'a str, String)>,
+}
+
+impl<'a> Context<'a> {
+    /// The pool of a node.
+    pub(crate) fn pool(&self, node: &Node) -> Option<&'a Pool> {
+        self.desired.pools.iter().find(|pool| pool.name == node.pool)
+    }
+
+    /// Hash of the template that a node should have.
+    pub(crate) fn template_hash(&self, node: &Node) -> &str {
+        let hash = self.template_hashes.iter().find(|(pool, _)| *pool == node.pool);
+        hash.map_or("", |(_, hash)| hash.as_str())
+    }
+
+    /// Whether a node's StatefulSet or pod has another template than the wanted one.
+    pub(crate) fn outdated(&self, node: &Node) -> bool {
+        let wanted = self.template_hash(node);
+        let set = node.stateful_set.as_ref().is_some_and(|set| set.template_hash != wanted);
+        let pod = node.pod.as_ref().filter(|pod| pod.deletion_due.is_none());
+        set || pod.is_some_and(|pod| pod.template_hash != wanted)
+    }
+}
+
+/// Decides.
+pub fn plan(desired: &Desired, observed: &Observed, _now: Timestamp) -> Plan<Intent> {
+    let template_hashes =
+        desired.pools.iter().map(|pool| (pool.name.as_str(), build::template_hash(desired, pool))).collect();
+    let context = Context { desired, observed, template_hashes };
+    let mut plan = Plan::default();
+    if desired.paused {
+        plan.blocked.push(Blocked::new(
+            "not-paused",
+            "Paused",
+            "spec.paused or the annotation ballast.dev/paused is set: nothing is changed until it is removed",
+        ));
+        return plan;
+    }
+    match decide(&context, &mut plan) {
+        Next::Do(intent) => plan.intent = Some(intent),
+        Next::Wait(blocked) => {
+            plan.blocked.extend(blocked);
+            plan.requeue(Duration::from_secs(3));
+        }
+        Next::Busy(blocked) => {
+            plan.blocked.push(blocked);
+            plan.requeue(Duration::from_secs(1));
+        }
+        Next::Nothing => {}
+    }
+    plan
+}
+
+fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
+    let Context { desired, observed, .. } = context;
+    let record = match &observed.record {
+        Ok(record) => record.as_ref().map(|found| &found.record),
+        Err(message) => {
+            return wait(
+                "bootstrap-record-readable",
+                "BootstrapRecordUnreadable",
+                format!("the bootstrap record cannot be read: {message}"),
+            );
+        }
+    };
+    let Some(expected) = desired.cluster_id() else {
+        return wait("cluster-has-uid", "NoUid", "the KafkaCluster has no uid, or none that is a UUID");
+    };
+    if let Some(id) = observed.answers.cluster_id.as_ref().filter(|id| **id != expected) {
+        return wait(
+            "one-cluster-id",
+            "SplitBrain",
+            format!("a node answers for the cluster {id}, not {expected}: nothing is changed, a person must decide"),
+        );
+    }
+    if let (None, Err(message)) = (record, versions::supported(&desired.version)) {
+        return wait("version-supported", "VersionNotSupported", message);
+    }
+    let started = matches!(record, Some(Record::Started { .. }));
+    objects::apply(context, started, plan);
+    match record {
+        None => return bootstrap::begin(context),
+        Some(record) if !started => return bootstrap::proceed(context, record),
+        Some(_) => {}
+    }
+    objects::prune(context, plan);
+    let concerns: &[fn(&Context<'_>) -> Next] = &[
+        rollout::broken,
+        nodes::quorum_known,
+        nodes::tickets,
+        nodes::voters,
+        nodes::strangers,
+        nodes::missing,
+        nodes::starting,
+        nodes::superfluous,
+        rollout::next,
+    ];
+    concerns.iter().map(|concern| concern(context)).find(|next| *next != Next::Nothing).unwrap_or(Next::Nothing)
+}
+
+pub(crate) fn busy(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Next {
+    Next::Busy(Blocked::new(predicate, reason, message))
+}
+
+pub(crate) fn wait(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Next {
+    Next::Wait(vec![Blocked::new(predicate, reason, message)])
+}
+
+/// What a node that does not serve is doing, in words.
+pub(crate) fn state(node: &Node) -> String {
+    let Some(pod) = &node.pod else { return "its pod is being made".to_owned() };
+    if let Some(refusal) = &pod.refusal {
+        return format!("{}: {}", refusal.reason(), refusal.detail());
+    }
+    if pod.volume_full {
+        return "its volume is full: increase spec.nodePools[].storage.volumes[].size".to_owned();
+    }
+    if pod.out_of_memory && !pod.running {
+        return "it was killed for lack of memory: increase spec.nodePools[].resources.limits.memory".to_owned();
+    }
+    if pod.deletion_due.is_some() {
+        return if pod.node_lost { "its Kubernetes node is lost" } else { "its pod is stopping" }.to_owned();
+    }
+    if let Some(waiting) = &pod.waiting {
+        return waiting.clone();
+    }
+    if !pod.running {
+        return "its containers start".to_owned();
+    }
+    match &node.probe {
+        Err(why) => format!("it does not answer: {why}"),
+        Ok(()) if node.broker && node.registered.as_ref().is_none_or(|broker| broker.fenced) => {
+            "it is fenced: the quorum has not let it into service yet".to_owned()
+        }
+        Ok(()) if node.controller && node.voter.is_none() => "it does not vote yet".to_owned(),
+        Ok(()) => "it serves".to_owned(),
+    }
+}

@@ -1,0 +1,179 @@
+//! Which nodes there are: those that are missing are added, those that started lose their ticket, controllers get a vote.
+
+use ballast_core::zone;
+
+use super::{Context, Next, busy, state, wait};
+use crate::{
+    build::{self, Place},
+    intent::Intent,
+    observed::{CAUGHT_UP, Node},
+};
+
+/// Nothing is decided about nodes while nobody knows what the quorum is.
+pub(super) fn quorum_known(context: &Context<'_>) -> Next {
+    let answers = &context.observed.answers;
+    if answers.quorum.is_some() && answers.brokers.is_some() {
+        return Next::Nothing;
+    }
+    let silent: Vec<String> = context
+        .observed
+        .nodes
+        .iter()
+        .filter(|node| node.wanted && node.probe.is_err())
+        .map(|node| format!("{} ({})", node.name, state(node)))
+        .collect();
+    wait(
+        "quorum-answers",
+        "QuorumUnknown",
+        format!(
+            "no node tells what the quorum of the controllers is; waiting for {}; pods that are lost come back by themselves",
+            if silent.is_empty() { "the first pod".to_owned() } else { silent.join(", ") }
+        ),
+    )
+}
+
+/// Who has started needs no ticket any more: it goes before anything makes the node count.
+pub(super) fn tickets(context: &Context<'_>) -> Next {
+    let holder = context.observed.nodes.iter().find(|node| node.ticket.is_some() && node.started());
+    match holder.and_then(|node| Some((node, node.ticket.as_ref()?))) {
+        Some((node, ticket)) => {
+            Next::Do(Intent::RevokeTicket { node: node.name.clone(), ticket: ticket.reference.clone() })
+        }
+        None => Next::Nothing,
+    }
+}
+
+/// Controllers that follow and have caught up get a vote, one at a time, while the quorum serves.
+pub(super) fn voters(context: &Context<'_>) -> Next {
+    let observed = context.observed;
+    let Some(quorum) = &observed.answers.quorum else { return Next::Nothing };
+    let candidate = observed.nodes.iter().find(|node| {
+        node.wanted && node.controller && node.voter.is_none() && node.started() && node.ticket.is_none()
+    });
+    let Some((node, observer)) = candidate.and_then(|node| Some((node, node.observer.as_ref()?))) else {
+        return Next::Nothing;
+    };
+    if observed.quorum_serves() != Some(true) {
+        return wait(
+            "quorum-serves",
+            "QuorumAtRisk",
+            format!("{} becomes a voter only while most voters follow their leader", node.name),
+        );
+    }
+    if !quorum.caught_up(observer, CAUGHT_UP) {
+        return busy("controller-caught-up", "ControllerCatchingUp", format!("{} is catching up", node.name));
+    }
+    Next::Do(Intent::AddVoter {
+        node: node.name.clone(),
+        id: node.id,
+        directory: observer.directory.clone(),
+    })
+}
+
+/// Nodes of a pool that is no longer in the specification, and nodes that the operator did not add, are never touched.
+pub(super) fn strangers(context: &Context<'_>) -> Next {
+    let observed = context.observed;
+    if !observed.strangers.is_empty() {
+        return wait(
+            "no-pool-removed",
+            "PoolRemoved",
+            format!(
+                "{} belong to a pool that the specification no longer has; draining a pool is not offered yet: put it back",
+                observed.strangers.join(", ")
+            ),
+        );
+    }
+    if !observed.foreign.is_empty() {
+        let ids: Vec<String> = observed.foreign.iter().map(ToString::to_string).collect();
+        return wait(
+            "no-foreign-nodes",
+            "ForeignNode",
+            format!("Kafka knows nodes that this operator did not add: {}; unregister or remove them", ids.join(", ")),
+        );
+    }
+    Next::Nothing
+}
+
+/// Nodes that are wanted and were never there, all at once: each starts on an empty volume of its own and holds nothing.
+pub(super) fn missing(context: &Context<'_>) -> Next {
+    let Context { desired, observed, .. } = context;
+    let missing: Vec<&Node> =
+        observed.nodes.iter().filter(|node| node.wanted && node.stateful_set.is_none()).collect();
+    // Kafka knows it, or it has a volume: its data is somewhere, or was, and an empty volume would hide the loss.
+    let known = |node: &&&Node| node.registered.is_some() || node.voter.is_some();
+    if let Some(node) = missing.iter().find(known) {
+        return wait(
+            "node-has-its-volume",
+            "NodeLost",
+            format!(
+                "{} is known to Kafka, but its StatefulSet is gone and cannot be made again without its volume: \
+                 replacing a lost node is not offered yet",
+                node.name
+            ),
+        );
+    }
+    if missing.is_empty() {
+        return Next::Nothing;
+    }
+    let mut zones: Vec<Option<String>> = vec![];
+    let mut places = vec![];
+    for node in missing {
+        let began = node.claims.iter().find(|claim| !claim.deleting);
+        let zone = match began {
+            Some(claim) => claim.zone.clone(),
+            None => zone_for(context, &zones),
+        };
+        zones.push(zone.clone());
+        let claim = began.map_or_else(
+            || build::claim_name(desired, &node.name, node.claims.len()),
+            |claim| claim.reference.name.clone(),
+        );
+        places.push((node.pool.clone(), Place { id: node.id, claim, zone }));
+    }
+    let why = format!("{} nodes are wanted", desired.nodes().count());
+    Next::Do(Intent::AddNodes { places, why })
+}
+
+/// New nodes are waited for before anything else is changed.
+pub(super) fn starting(context: &Context<'_>) -> Next {
+    let Some(node) = context.observed.nodes.iter().find(|node| node.ticket.is_some()) else {
+        return Next::Nothing;
+    };
+    if let Some(pod) = node.pod.as_ref().filter(|pod| pod.lost_data() && pod.deletion_due.is_none()) {
+        return Next::Do(Intent::Restart {
+            node: node.name.clone(),
+            pod: pod.uid.clone(),
+            why: "formatting its volume was cut short".to_owned(),
+        });
+    }
+    wait("new-node-starts", "NodeStarting", format!("{} has not started yet: {}", node.name, state(node)))
+}
+
+/// A node that is no longer wanted stays until its partitions have moved away.
+pub(super) fn superfluous(context: &Context<'_>) -> Next {
+    let leaving: Vec<&str> = context
+        .observed
+        .nodes
+        .iter()
+        .filter(|node| !node.wanted && !node.gone())
+        .map(|node| node.name.as_str())
+        .collect();
+    if leaving.is_empty() {
+        return Next::Nothing;
+    }
+    wait(
+        "leaving-nodes-empty",
+        "DrainNotOffered",
+        format!(
+            "{} would have to be drained first, which is not offered yet: nothing is moved and nothing removed; raise replicas again",
+            leaving.join(", ")
+        ),
+    )
+}
+
+/// The least crowded zone; `more` are zones of nodes that are about to be made.
+pub(super) fn zone_for(context: &Context<'_>, more: &[Option<String>]) -> Option<String> {
+    let nodes = context.observed.nodes.iter().filter(|node| !node.gone() || !node.claims.is_empty());
+    let taken: Vec<Option<&str>> = nodes.map(Node::zone).chain(more.iter().map(Option::as_deref)).collect();
+    zone::least_crowded(&context.desired.zones, &taken)
+}

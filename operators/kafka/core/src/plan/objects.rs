@@ -1,0 +1,100 @@
+//! Harmless applies: what must exist and look as it should, and what nothing needs any more.
+
+use ballast_core::{
+    label,
+    object::{Kind, Object, ObjectRef},
+    plan::Plan,
+    quantity,
+};
+
+use super::Context;
+use crate::{
+    build::{self, Place},
+    intent::Intent,
+    observed::Node,
+    validate::Pool,
+};
+
+pub(super) fn apply(context: &Context<'_>, started: bool, plan: &mut Plan<Intent>) {
+    let desired = context.desired;
+    plan.apply.push(build::nodes_service(desired).into());
+    plan.apply.push(build::controllers_service(desired).into());
+    plan.apply.extend(desired.pools.iter().map(|pool| Object::from(build::config_map(desired, pool))));
+    if started {
+        plan.apply.push(build::client_service(desired).into());
+        plan.apply.push(build::binding_secret(desired).into());
+        if desired.budget {
+            plan.apply.push(build::disruption_budget(desired).into());
+        }
+    }
+    let nodes = || context.observed.nodes.iter().filter_map(|node| Some((node, context.pool(node)?)));
+    plan.apply.extend(nodes().filter_map(|(node, pool)| claim(context, node, pool)));
+    plan.apply.extend(nodes().filter_map(|(node, pool)| stateful_set(context, node, pool, started)));
+}
+
+/// The claim with its new size, if it has to grow; a claim never shrinks.
+fn claim(context: &Context<'_>, node: &Node, pool: &Pool) -> Option<Object> {
+    let claim = node.claim().filter(|claim| !claim.deleting)?;
+    let bytes = |text: &str| quantity::parse(text).ok().map(quantity::Amount::bytes);
+    let larger = claim.requested.as_deref().is_none_or(|have| bytes(have) < bytes(&pool.size));
+    let size = if larger { pool.size.clone() } else { claim.requested.clone()? };
+    let place = Place { id: node.id, claim: claim.reference.name.clone(), zone: claim.zone.clone() };
+    Some(build::claim(context.desired, &Pool { size, ..pool.clone() }, &place).into())
+}
+
+/// The StatefulSet, if it may be applied now: it already has the wanted template, or it is missing and the node's data is
+/// there, so that the guard decides about the start.
+fn stateful_set(context: &Context<'_>, node: &Node, pool: &Pool, started: bool) -> Option<Object> {
+    let claim = match &node.stateful_set {
+        Some(set) if set.deleting || set.template_hash != context.template_hash(node) => return None,
+        Some(set) => set.claim.clone()?,
+        None => {
+            let claim = node.claims.iter().find(|claim| !claim.deleting && claim.phase == "Bound")?;
+            if !started || node.ticket.is_some() || node.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some()) {
+                return None;
+            }
+            claim.reference.name.clone()
+        }
+    };
+    let place = Place { id: node.id, claim, zone: zone(context, node) };
+    Some(build::stateful_set(context.desired, pool, &place).into())
+}
+
+/// The zone that a node has: of its claim, else the label on its StatefulSet.
+pub(super) fn zone(context: &Context<'_>, node: &Node) -> Option<String> {
+    node.zone().map(str::to_owned).or_else(|| {
+        let set = ballast_core::object::by_name(&context.observed.children.stateful_sets, &node.name)?;
+        set.metadata.labels.as_ref()?.get(label::ZONE).cloned()
+    })
+}
+
+/// Configuration files that no template and no pod names any more, and a budget that is no longer wanted.
+pub(super) fn prune(context: &Context<'_>, plan: &mut Plan<Intent>) {
+    let children = &context.observed.children;
+    let wanted: Vec<String> = context
+        .desired
+        .pools
+        .iter()
+        .filter_map(|pool| build::config_map(context.desired, pool).metadata.name)
+        .collect();
+    let mut used: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let templates = children.stateful_sets.iter().filter_map(|set| set.spec.as_ref()?.template.spec.as_ref());
+    let pods = children.pods.iter().filter_map(|pod| pod.spec.as_ref());
+    for volume in templates.chain(pods).filter_map(|spec| spec.volumes.as_ref()).flatten() {
+        used.extend(volume.config_map.as_ref().map(|source| source.name.as_str()));
+    }
+    let configs = children.config_maps.iter().map(|map| &map.metadata).filter(|metadata| {
+        let purpose = metadata.labels.as_ref().and_then(|labels| labels.get(label::PURPOSE));
+        purpose.is_some_and(|purpose| purpose == "config")
+            && metadata.name.as_ref().is_some_and(|name| !used.contains(&name.as_str()))
+    });
+    let configs = configs.map(|metadata| (Kind::ConfigMap, metadata));
+    let budgets = children.disruption_budgets.iter().filter(|_| !context.desired.budget);
+    let budgets = budgets.map(|budget| (Kind::PodDisruptionBudget, &budget.metadata));
+    let unwanted = configs.chain(budgets).filter(|(_, metadata)| {
+        metadata.owner_references.iter().flatten().any(|owner| owner.uid == context.desired.cluster.labels.uid)
+    });
+    plan.prune.extend(unwanted.filter_map(|(kind, metadata)| {
+        Some(ObjectRef { kind, name: metadata.name.clone()?, uid: metadata.uid.clone()? })
+    }));
+}

@@ -1,0 +1,138 @@
+//! Changes that go from node to node: one at a time, and only while no partition loses what it needs.
+//!
+//! Only the node whose turn it is carries the new template. A node that has it and does not serve stops everything.
+
+use std::fmt::Write as _;
+
+use ballast_core::plan::Blocked;
+
+use super::{Context, Next, busy, objects, state, wait};
+use crate::{
+    build::Place,
+    intent::Intent,
+    observed::{CAUGHT_UP, Node, Partition},
+};
+
+/// At most so many partitions are named.
+const NAMED: usize = 5;
+
+/// A node that certainly does not run gets the wanted template, whatever the others do: so mending or reverting a bad change
+/// recovers a cluster that the change brought down.
+pub(super) fn broken(context: &Context<'_>) -> Next {
+    let node = context.observed.nodes.iter().find(|node| {
+        let stuck = node.pod.as_ref().is_some_and(|pod| {
+            let waits = !pod.running && pod.waiting.is_some() && (pod.scheduled || pod.unschedulable);
+            waits && pod.deletion_due.is_none() && !pod.lost_data() && !pod.node_lost
+        });
+        stuck && node.stateful_set.is_some() && context.outdated(node)
+    });
+    node.and_then(|node| update(context, node, "it does not run, and its template is not the wanted one"))
+        .map_or(Next::Nothing, Next::Do)
+}
+
+/// The next node to get the wanted template: brokers before controllers, the active controller last.
+pub(super) fn next(context: &Context<'_>) -> Next {
+    let nodes = &context.observed.nodes;
+    let Some(node) = nodes
+        .iter()
+        .filter(|node| node.stateful_set.is_some() && context.outdated(node))
+        .min_by_key(|node| (node.serves(), node.controller, node.leads, node.id))
+    else {
+        // Nothing is to be rolled out; a node that is away comes back by itself.
+        return nodes.iter().find(|node| node.wanted && !node.serves()).map_or(Next::Nothing, |node| {
+            wait("nodes-serve", "NodeNotServing", format!("{} does not serve: {}", node.name, state(node)))
+        });
+    };
+    if node.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some()) {
+        return busy("pod-stopped", "PodStopping", format!("{}: its pod is stopping", node.name));
+    }
+    let blocked = before_restart(context, node);
+    if !blocked.is_empty() {
+        return Next::Wait(blocked);
+    }
+    update(context, node, "its template is not the wanted one").map_or(Next::Nothing, Next::Do)
+}
+
+fn update(context: &Context<'_>, node: &Node, why: &str) -> Option<Intent> {
+    Some(Intent::Update {
+        node: node.name.clone(),
+        pool: node.pool.clone(),
+        place: Place {
+            id: node.id,
+            claim: node.stateful_set.as_ref()?.claim.clone()?,
+            zone: objects::zone(context, node),
+        },
+        pod: node.pod.as_ref().filter(|pod| pod.deletion_due.is_none()).map(|pod| pod.uid.clone()),
+        why: why.to_owned(),
+    })
+}
+
+/// What must hold before this node is stopped.
+fn before_restart(context: &Context<'_>, node: &Node) -> Vec<Blocked> {
+    let observed = context.observed;
+    let mut blocked = vec![];
+    if let Some(other) = observed.nodes.iter().find(|other| other.id != node.id && other.wanted && !other.serves()) {
+        blocked.push(Blocked::new(
+            "others-serve",
+            "NodeNotServing",
+            format!("{} is restarted only while all others serve; {} does not: {}", node.name, other.name, state(other)),
+        ));
+    }
+    if node.controller && !quorum_without(context, node) {
+        blocked.push(Blocked::new(
+            "quorum-without-node",
+            "QuorumAtRisk",
+            format!("without {} too few controllers that have caught up would be left", node.name),
+        ));
+    }
+    if node.broker {
+        match &observed.answers.partitions {
+            None => blocked.push(Blocked::new(
+                "partitions-known",
+                "PartitionsUnknown",
+                "Kafka does not tell which replicas are in sync",
+            )),
+            Some(partitions) => blocked.extend(at_risk(partitions, node)),
+        }
+    }
+    blocked
+}
+
+/// Whether those who would be left are a majority that has caught up. A single controller is away for its restart, whatever
+/// one does.
+fn quorum_without(context: &Context<'_>, node: &Node) -> bool {
+    let Some(quorum) = &context.observed.answers.quorum else { return false };
+    if node.voter.is_none() || quorum.voters.len() == 1 {
+        return true;
+    }
+    let left = quorum.voters.iter().filter(|voter| voter.id != node.id && quorum.caught_up(voter, CAUGHT_UP));
+    left.count() > quorum.voters.len() / 2
+}
+
+/// Partitions that would have fewer replicas in sync than they need. One that can never be safe (as many replicas as it
+/// needs in sync, or fewer) does not hold anything up: its topic is not made for restarts.
+fn at_risk(partitions: &[Partition], node: &Node) -> Option<Blocked> {
+    let risky: Vec<&Partition> = partitions
+        .iter()
+        .filter(|partition| partition.replicas.contains(&node.id))
+        .filter(|partition| {
+            let left = partition.isr.iter().filter(|id| **id != node.id).count();
+            // How many it needs is not known: all are needed.
+            let least = partition.min_isr.unwrap_or(partition.replicas.len());
+            partition.min_isr.is_none_or(|least| partition.replicas.len() > least) && left < least
+        })
+        .collect();
+    let first = risky.first()?;
+    let mut names = format!("{}-{}", first.topic, first.index);
+    for partition in risky.iter().skip(1).take(NAMED - 1) {
+        let _ = write!(names, ", {}-{}", partition.topic, partition.index);
+    }
+    if risky.len() > NAMED {
+        let _ = write!(names, " and {} more", risky.len() - NAMED);
+    }
+    Some(Blocked::new(
+        "partitions-stay-available",
+        "PartitionsAtRisk",
+        format!("without {} too few replicas would be in sync of {names}", node.name),
+    ))
+}

@@ -1,0 +1,213 @@
+//! From what the user wrote to what the operator does: everything resolved once, every error with its field.
+
+mod pools;
+
+use ballast_core::{
+    build::Cluster,
+    invalid::Invalid,
+    label::{self, ClusterLabels},
+    name,
+    version,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use semver::Version;
+
+use crate::{
+    APPLICATION,
+    api::{KafkaCluster, MAX_NAMES, NodePool},
+    settings,
+};
+pub use pools::Pool;
+
+/// Defaults that come from how the operator was installed.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The DNS domain of the Kubernetes cluster.
+    pub cluster_domain: String,
+    /// The operator's own image: nodes' init containers use it.
+    pub operator_image: String,
+    /// Its pull policy.
+    pub operator_pull_policy: Option<String>,
+    /// The namespace that the operator runs in; `None`: it is not known, or it runs outside of Kubernetes.
+    pub operator_namespace: Option<String>,
+}
+
+/// A resolved specification.
+#[derive(Clone, Debug)]
+pub struct Desired {
+    /// Name, namespace, owner, labels.
+    pub cluster: Cluster,
+    /// Generation of the resource.
+    pub generation: Option<i64>,
+    /// Version wanted.
+    pub version: Version,
+    /// Image of Kafka, with its tag.
+    pub image: String,
+    /// Zones to place nodes in; empty: anywhere.
+    pub zones: Vec<String>,
+    /// The pools, as they are written.
+    pub pools: Vec<Pool>,
+    /// The user's settings of Kafka, in order.
+    pub settings: Vec<(String, String)>,
+    /// Whether there is a PodDisruptionBudget.
+    pub budget: bool,
+    /// Nothing is to be changed.
+    pub paused: bool,
+    /// `ballast.dev/restart`.
+    pub restart_at: Option<String>,
+    /// Remarks for people, not errors.
+    pub notes: Vec<String>,
+    /// How the operator was installed.
+    pub environment: Environment,
+}
+
+/// A node, by its id and what its pool is.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
+    /// Its node id.
+    pub id: i32,
+    /// Its pool.
+    pub pool: &'a Pool,
+}
+
+impl Desired {
+    /// Name of a node and of its StatefulSet.
+    pub fn member(&self, pool: &Pool, id: i32) -> String {
+        format!("{}-{}-{id}", self.cluster.name(), pool.name)
+    }
+
+    /// The node of this name, if it is one of a pool of ours.
+    pub fn node(&self, member: &str) -> Option<Node<'_>> {
+        let rest = member.strip_prefix(self.cluster.name())?.strip_prefix('-')?;
+        let (pool, id) = rest.rsplit_once('-')?;
+        let id: i32 = id.parse().ok()?;
+        let pool = self.pools.iter().find(|known| known.name == pool && known.owns(id))?;
+        (self.member(pool, id) == member).then_some(Node { id, pool })
+    }
+
+    /// All nodes that are wanted, by id.
+    pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+        self.pools.iter().flat_map(|pool| pool.wanted().map(move |id| Node { id, pool }))
+    }
+
+    /// Number of controllers that are wanted.
+    pub fn controllers(&self) -> usize {
+        self.nodes().filter(|node| node.pool.controller).count()
+    }
+
+    /// Number of brokers that are wanted.
+    pub fn brokers(&self) -> usize {
+        self.nodes().filter(|node| node.pool.broker).count()
+    }
+
+    /// Kafka's cluster id: the resource's uid, as Kafka writes ids. No two clusters ever share one.
+    pub fn cluster_id(&self) -> Option<String> {
+        use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+        let uid = uuid::Uuid::parse_str(&self.cluster.labels.uid).ok()?;
+        Some(URL_SAFE_NO_PAD.encode(uid.as_bytes()))
+    }
+}
+
+/// Resolves `resource`. All errors are returned, not only the first.
+pub fn validate(resource: &KafkaCluster, environment: &Environment) -> Result<Desired, Vec<Invalid>> {
+    let mut invalid = vec![];
+    let spec = &resource.spec;
+    let own_name = resource.metadata.name.clone().unwrap_or_default();
+    let uid = resource.metadata.uid.clone().unwrap_or_default();
+    check_names(&own_name, &spec.node_pools, &mut invalid);
+    let version = match version::parse(&spec.version) {
+        Ok(version) => Some(version),
+        Err(error) => {
+            invalid.push(Invalid::new("spec.version", error.to_string()));
+            None
+        }
+    };
+    if let Some(image) = spec.image.as_deref().filter(|image| !name::is_image_repository(image)) {
+        invalid.push(Invalid::new(
+            "spec.image",
+            format!("{image:?} is no image without a tag, such as registry.example.com:5000/mirror/kafka"),
+        ));
+    }
+    check_zones(&spec.zones, &mut invalid);
+    for (key, value) in &spec.config {
+        if let Err(message) = settings::check(key, value) {
+            invalid.push(Invalid::new(format!("spec.config[{key}]"), message));
+        }
+    }
+    let pools = pools::resolve(&spec.node_pools, &mut invalid);
+    let (Some(version), true) = (version, invalid.is_empty()) else {
+        return Err(invalid);
+    };
+    let annotations = resource.metadata.annotations.clone().unwrap_or_default();
+    let repository = spec.image.clone().unwrap_or_else(|| "docker.io/apache/kafka".to_owned());
+    let desired = Desired {
+        cluster: Cluster {
+            labels: ClusterLabels { application: APPLICATION, instance: own_name.clone(), uid: uid.clone() },
+            namespace: resource.metadata.namespace.clone().unwrap_or_default(),
+            owner: owner(&own_name, &uid),
+            domain: environment.cluster_domain.clone(),
+        },
+        generation: resource.metadata.generation,
+        image: format!("{repository}:{version}"),
+        version,
+        zones: spec.zones.clone(),
+        pools,
+        settings: spec.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+        budget: spec.disruption_budget.enabled,
+        paused: spec.paused || annotations.get(label::PAUSED).is_some_and(|value| value == "true"),
+        restart_at: annotations.get(label::RESTART).cloned(),
+        notes: vec![],
+        environment: environment.clone(),
+    };
+    Ok(Desired { notes: notes(&desired), ..desired })
+}
+
+fn notes(desired: &Desired) -> Vec<String> {
+    let mut notes = vec![];
+    if desired.controllers() == 1 && desired.brokers() > 1 {
+        notes.push("one controller: while it is away, no leader is elected and no topic changed".to_owned());
+    }
+    if desired.brokers() < 3 {
+        notes.push(format!("{} brokers hold no topic with three replicas", desired.brokers()));
+    }
+    notes
+}
+
+fn check_names(own_name: &str, pools: &[NodePool], invalid: &mut Vec<Invalid>) {
+    let longest = pools.iter().map(|pool| pool.name.len()).max().unwrap_or_default();
+    if own_name.len() + longest > MAX_NAMES {
+        invalid.push(Invalid::new(
+            "metadata.name",
+            format!(
+                "may have, with the name of the longest pool, at most {MAX_NAMES} characters, has {}",
+                own_name.len() + longest
+            ),
+        ));
+    }
+}
+
+fn check_zones(zones: &[String], invalid: &mut Vec<Invalid>) {
+    for (index, zone) in zones.iter().enumerate() {
+        let field = format!("spec.zones[{index}]");
+        if zone.is_empty() {
+            invalid.push(Invalid::new(field, "must not be empty"));
+        } else if zones[..index].contains(zone) {
+            invalid.push(Invalid::new(field, format!("{zone} is listed twice")));
+        } else if let Err(message) = label::check_value(zone) {
+            invalid.push(Invalid::new(field, message));
+        }
+    }
+}
+
+fn owner(name: &str, uid: &str) -> OwnerReference {
+    use kube::Resource;
+    OwnerReference {
+        api_version: KafkaCluster::api_version(&()).into_owned(),
+        kind: KafkaCluster::kind(&()).into_owned(),
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        controller: Some(true),
+        // Where a plug-in enforces it, setting this needs rights on finalizers, of which we have none.
+        block_owner_deletion: None,
+    }
+}

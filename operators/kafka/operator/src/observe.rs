@@ -1,0 +1,128 @@
+//! Asks every running node, all at once, and then one of them for what only the cluster knows; a failure is data.
+
+use std::collections::BTreeMap;
+
+use ballast_core::object::Children;
+use ballast_kafka_core::{
+    observed::{Answers, Partition, Quorum, Registered, Replica, addresses, wants_restarts},
+    validate::Desired,
+};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use futures::future::join_all;
+
+use crate::{
+    client::{self, Admin, Client, METADATA_VERSION, Route},
+    nodes::Dialer,
+};
+
+/// The setting of a topic that says how many replicas must be in sync.
+const MIN_ISR: &str = "min.insync.replicas";
+
+/// What Kafka says now.
+pub async fn ask(desired: &Desired, children: &Children, kafka: &Dialer) -> Answers {
+    let running = addresses(desired, children);
+    let client = kafka.client(desired, &running);
+    let ids: Vec<i32> = running.iter().map(|(id, _)| *id).collect();
+    let mut answers = Answers { probes: probes(desired, &client, &ids).await, ..Answers::default() };
+    let answering = |broker: bool| {
+        desired_nodes(desired, &answers).any(|(is_broker, is_controller)| if broker { is_broker } else { is_controller })
+    };
+    let (brokers, controllers) = (answering(true), answering(false));
+    if brokers {
+        ask_brokers(desired, children, &client.at(Route::Brokers), &mut answers).await;
+    }
+    if answers.quorum.is_none() && controllers {
+        answers.quorum = client.at(Route::Controllers).describe_quorum().await.ok().map(quorum);
+    }
+    answers
+}
+
+/// Roles of the nodes that answered: whether it is a broker, whether a controller.
+fn desired_nodes<'a>(desired: &'a Desired, answers: &'a Answers) -> impl Iterator<Item = (bool, bool)> + 'a {
+    let answered = answers.probes.iter().filter(|(_, answer)| answer.is_ok());
+    answered.filter_map(|(id, _)| {
+        let pool = desired.pools.iter().find(|pool| pool.owns(*id))?;
+        Some((pool.broker, pool.controller))
+    })
+}
+
+async fn probes(desired: &Desired, client: &Client, ids: &[i32]) -> BTreeMap<i32, Result<(), String>> {
+    let asked = ids.iter().map(|id| async move {
+        let pool = desired.pools.iter().find(|pool| pool.owns(*id));
+        let route = if pool.is_some_and(|pool| pool.broker) { Route::Broker(*id) } else { Route::Controller(*id) };
+        let answer = client.at(route).features().await;
+        (*id, answer.map(drop).map_err(|error| error.to_string()))
+    });
+    join_all(asked).await.into_iter().collect()
+}
+
+async fn ask_brokers(desired: &Desired, children: &Children, brokers: &Admin, answers: &mut Answers) {
+    let (cluster, quorum_, features, topics) = tokio::join!(
+        brokers.describe_cluster(),
+        brokers.describe_quorum(),
+        brokers.features(),
+        brokers.topics(None)
+    );
+    if let Ok(cluster) = cluster {
+        answers.cluster_id = Some(cluster.id);
+        let registered = cluster.brokers.into_iter().map(|broker| Registered {
+            id: broker.id,
+            fenced: broker.fenced,
+            rack: broker.rack,
+        });
+        answers.brokers = Some(registered.collect());
+    }
+    answers.quorum = quorum_.ok().map(quorum);
+    answers.metadata_level = features.ok().and_then(|features| features.level(METADATA_VERSION));
+    let Ok(topics) = topics else { return };
+    // Topics that are there and cannot be described may have any replicas.
+    if topics.missing.is_empty() {
+        let needed = if wants_restarts(desired, children) { min_isr(brokers, &topics.found).await } else { BTreeMap::new() };
+        answers.partitions = Some(partitions(topics.found, &needed));
+    }
+}
+
+/// How many replicas of each topic must be in sync, as far as it is known.
+async fn min_isr(brokers: &Admin, topics: &[client::Topic]) -> BTreeMap<String, usize> {
+    let resources: Vec<client::Resource> =
+        topics.iter().map(|topic| client::Resource::Topic(topic.name.clone())).collect();
+    let Ok(configs) = brokers.describe_configs(&resources, Some(&[MIN_ISR])).await else { return BTreeMap::new() };
+    configs
+        .into_iter()
+        .filter_map(|(resource, entries)| {
+            let client::Resource::Topic(name) = resource else { return None };
+            let entry = entries.ok()?.into_iter().find(|entry| entry.name == MIN_ISR)?;
+            Some((name, entry.value?.parse().ok()?))
+        })
+        .collect()
+}
+
+fn partitions(topics: Vec<client::Topic>, needed: &BTreeMap<String, usize>) -> Vec<Partition> {
+    let of_topic = |topic: client::Topic| {
+        let min_isr = needed.get(&topic.name).copied();
+        let name = topic.name;
+        topic.partitions.into_iter().map(move |partition| Partition {
+            topic: name.clone(),
+            index: partition.index,
+            replicas: partition.replicas,
+            isr: partition.isr,
+            leader: partition.leader,
+            min_isr,
+        })
+    };
+    topics.into_iter().flat_map(of_topic).collect()
+}
+
+fn quorum(quorum: client::Quorum) -> Quorum {
+    let replica = |voter: &client::Voter| Replica {
+        id: voter.id,
+        directory: URL_SAFE_NO_PAD.encode(voter.directory.as_bytes()),
+        end_offset: voter.log_end.unwrap_or(-1),
+        caught_up: voter.last_caught_up.unwrap_or(-1),
+    };
+    Quorum {
+        leader: quorum.leader,
+        voters: quorum.voters.iter().map(replica).collect(),
+        observers: quorum.observers.iter().map(replica).collect(),
+    }
+}

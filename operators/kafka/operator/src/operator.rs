@@ -1,0 +1,105 @@
+//! The Kafka operator: the pure half joined to the runtime.
+
+use ballast_core::{
+    invalid::Invalid,
+    object::{Children, Object},
+    plan::Plan,
+};
+use ballast_kafka_core::{
+    APPLICATION,
+    api::KafkaCluster,
+    build,
+    intent::Intent,
+    observed::{self, Observed},
+    plan, status,
+    validate::{self, Desired, Environment},
+};
+use ballast_runtime::{
+    operator::{ActError, Operator, View},
+    writer::Writer,
+};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::{act, nodes::Dialer, observe};
+
+/// The Kafka operator.
+#[derive(Debug)]
+pub struct KafkaOperator {
+    environment: Environment,
+    kafka: Dialer,
+}
+
+impl KafkaOperator {
+    /// An operator that was installed like this, and reaches nodes like that.
+    pub fn new(environment: Environment, kafka: Dialer) -> Self {
+        Self { environment, kafka }
+    }
+}
+
+impl Operator for KafkaOperator {
+    type Resource = KafkaCluster;
+    type Desired = Desired;
+    type Observed = Observed;
+    type Intent = Intent;
+
+    const APPLICATION: &'static str = APPLICATION;
+
+    fn validate(&self, resource: &KafkaCluster) -> Result<Desired, Vec<Invalid>> {
+        validate::validate(resource, &self.environment)
+    }
+
+    async fn observe(&self, resource: &KafkaCluster, desired: &Desired, children: Children) -> Observed {
+        let answers = observe::ask(desired, &children, &self.kafka).await;
+        observed::observe(desired, resource.status.as_ref(), children, answers)
+    }
+
+    fn answered(&self, observed: &Observed) -> bool {
+        let running = observed.nodes.iter().filter(|node| node.pod.as_ref().is_some_and(|pod| pod.running));
+        running.clone().count() == 0 || running.clone().any(|node| node.probe.is_ok())
+    }
+
+    fn plan(&self, desired: &Desired, observed: &Observed, now: Timestamp) -> Plan<Intent> {
+        plan::plan(desired, observed, now)
+    }
+
+    async fn act(
+        &self,
+        writer: &Writer,
+        desired: &Desired,
+        observed: &Observed,
+        intent: &Intent,
+    ) -> Result<(), ActError> {
+        act::act(&self.kafka, writer, desired, observed, intent).await
+    }
+
+    fn status(&self, resource: &KafkaCluster, view: View<'_, Self>, now: Timestamp) -> Value {
+        let status = match view {
+            View::Invalid(errors) => status::invalid(resource, errors, now),
+            View::Planned { desired, observed, plan, error } => {
+                status::planned(resource, desired, observed, plan, error, now)
+            }
+        };
+        serde_json::to_value(status).unwrap_or(Value::Null)
+    }
+
+    fn render(&self, desired: &Desired) -> Vec<Object> {
+        build::everything(desired)
+    }
+
+    fn gauges(&self, observed: &Observed) -> Vec<(&'static str, f64)> {
+        let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+        let partitions = observed.answers.partitions.iter().flatten();
+        vec![
+            ("nodes", count(observed.nodes.iter().filter(|node| node.wanted).count())),
+            ("nodes_serving", count(observed.nodes.iter().filter(|node| node.wanted && node.serves()).count())),
+            ("quorum", f64::from(u8::from(observed.quorum_serves() == Some(true)))),
+            ("partitions", count(partitions.clone().count())),
+            ("partitions_offline", count(partitions.clone().filter(|partition| partition.leader.is_none()).count())),
+            (
+                "partitions_under_replicated",
+                count(partitions.filter(|partition| partition.isr.len() < partition.replicas.len()).count()),
+            ),
+        ]
+    }
+}
