@@ -9,6 +9,7 @@
 //! | [`intent`] | what the operator can want |
 //! | [`build`] | the objects of a cluster |
 //! | [`status`] | what users read |
+//! | [`rebalance`] | where partitions go |
 //! | [`versions`], [`settings`] | what is known of Kafka's versions and configuration keys |
 
 pub mod api;
@@ -16,6 +17,7 @@ pub mod build;
 pub mod intent;
 pub mod observed;
 pub mod plan;
+pub mod rebalance;
 pub mod settings;
 pub mod status;
 pub mod validate;
