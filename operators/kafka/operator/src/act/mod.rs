@@ -85,6 +85,7 @@ async fn add_voter(
     let cluster = desired.cluster_id().unwrap_or_default();
     let client = kafka.client(desired, &addresses(desired, &observed.children));
     let controllers = client.at(Route::Controllers);
-    let added = controllers.add_voter(&cluster, id, directory, &[endpoint]);
+    let endpoints = [endpoint];
+    let added = controllers.add_voter(&cluster, id, directory, &endpoints);
     writer.guarded(added).await?.map_err(from_kafka)
 }
