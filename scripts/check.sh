@@ -47,7 +47,7 @@ generated() {
 
 charts() {
   local chart values
-  for chart in charts/*/; do
+  for chart in charts/*-operator/; do
     helm lint --strict --quiet "$chart"
     for values in "$chart"ci/*.yaml; do
       helm lint --strict --quiet "$chart" --values "$values"

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 source scripts/lib.sh
 
 out="${1:-.}"
-operators=(etcd)
+operators=(etcd kafka)
 
 namespace() {
   cat <<'YAML'
@@ -20,14 +20,27 @@ metadata:
 YAML
 }
 
+# What all charts have in common is written once, in charts/common; a chart must have it in its own folder.
+common() {
+  local operator="$1" kind="$2" to="$3" file
+  (cd charts/common && find . -type f) | while read -r file; do
+    mkdir -p "$(dirname "$to/$file")"
+    sed -e "s/@APPLICATION@/$operator/g" -e "s/@KIND@/$kind/g" "charts/common/$file" >"$to/$file"
+  done
+}
+
 manifests() {
-  local operator="$1" name="$1-operator" chart
+  local operator="$1" name="$1-operator" chart kind
   cargo build --locked --package "$name" --bin "$name"
   # The chart is copied, so that what is rendered holds the new resource type even if it is not written here.
   chart="$(mktemp -d)"
   trap 'rm -rf "$chart"' RETURN
   cp -r "charts/$name/." "$chart"
+  mkdir -p "$chart/files"
   "$CARGO_TARGET_DIR/debug/$name" crd >"$chart/files/crds.yaml"
+  kind="$(sed -n 's/^    kind: //p' "$chart/files/crds.yaml" | head -n 1)"
+  common "$operator" "$kind" "$chart"
+  common "$operator" "$kind" "$out/charts/$name"
 
   mkdir -p "$out/charts/$name/files" "$out/deploy" "$out/docs/reference"
   cp "$chart/files/crds.yaml" "$out/charts/$name/files/crds.yaml"

@@ -1,5 +1,5 @@
 {{/* Name of the objects: the release's, with the chart's unless that is part of it. */}}
-{{- define "etcd-operator.fullname" -}}
+{{- define "operator.fullname" -}}
 {{- $name := .Values.nameOverride | default .Chart.Name -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
@@ -11,22 +11,22 @@
 {{- end -}}
 
 {{/* The labels that never change. */}}
-{{- define "etcd-operator.selectorLabels" -}}
+{{- define "operator.selectorLabels" -}}
 app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{/* The labels of every object. */}}
-{{- define "etcd-operator.labels" -}}
+{{- define "operator.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-{{ include "etcd-operator.selectorLabels" . }}
+{{ include "operator.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: ballast
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{/* The whole reference of the operator's own image. */}}
-{{- define "etcd-operator.image" -}}
+{{- define "operator.image" -}}
 {{- with .Values.image -}}
 {{- with .registry }}{{ . }}/{{ end -}}
 {{- .repository }}:{{ .tag | default $.Chart.AppVersion -}}
@@ -34,21 +34,21 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{- define "etcd-operator.serviceAccountName" -}}
+{{- define "operator.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
-{{- .Values.serviceAccount.name | default (include "etcd-operator.fullname" .) -}}
+{{- .Values.serviceAccount.name | default (include "operator.fullname" .) -}}
 {{- else -}}
 {{- .Values.serviceAccount.name | default "default" -}}
 {{- end -}}
 {{- end -}}
 
 {{/* Name of the Lease by which replicas elect one of them. */}}
-{{- define "etcd-operator.leaseName" -}}
-{{ include "etcd-operator.fullname" . }}.ballast.dev
+{{- define "operator.leaseName" -}}
+{{ include "operator.fullname" . }}.ballast.dev
 {{- end -}}
 
 {{/* Number of replicas: more than one only with an election. */}}
-{{- define "etcd-operator.replicas" -}}
+{{- define "operator.replicas" -}}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) -}}
 {{- fail "replicas must be 0 or 1 unless leaderElection.enabled is true: two replicas without an election would act at the same time" -}}
 {{- end -}}
@@ -56,7 +56,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{/* What every container of this chart is restricted to. */}}
-{{- define "etcd-operator.containerSecurityContext" -}}
+{{- define "operator.containerSecurityContext" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
@@ -64,48 +64,10 @@ capabilities:
 {{- end -}}
 
 {{/* What every pod of this chart is restricted to: Pod Security level "restricted". */}}
-{{- define "etcd-operator.podSecurityContext" -}}
+{{- define "operator.podSecurityContext" -}}
 runAsNonRoot: true
 runAsUser: 65532
 runAsGroup: 65532
 seccompProfile:
   type: RuntimeDefault
-{{- end -}}
-
-{{/* What the operator does in a namespace that it watches: exactly the verbs that it uses. */}}
-{{- define "etcd-operator.namespacedRules" -}}
-- apiGroups: [etcd.ballast.dev]
-  resources: [etcdclusters]
-  verbs: [get, list, watch]
-- apiGroups: [etcd.ballast.dev]
-  resources: [etcdclusters/status]
-  verbs: [patch]
-- apiGroups: [apps]
-  resources: [statefulsets]
-  verbs: [get, list, watch, create, patch, delete]
-- apiGroups: [""]
-  resources: [pods]
-  verbs: [list, watch, delete]
-- apiGroups: [""]
-  resources: [persistentvolumeclaims]
-  verbs: [list, watch, create, patch, delete]
-- apiGroups: [""]
-  resources: [configmaps]
-  verbs: [get, list, watch, create, update, patch, delete]
-- apiGroups: [""]
-  resources: [services]
-  verbs: [get, list, watch, create, patch]
-- apiGroups: [policy]
-  resources: [poddisruptionbudgets]
-  verbs: [get, list, watch, create, patch, delete]
-- apiGroups: [networking.k8s.io]
-  resources: [networkpolicies]
-  verbs: [get, list, watch, create, patch, delete]
-# The Secret that tells applications how to connect; no list, no watch.
-- apiGroups: [""]
-  resources: [secrets]
-  verbs: [get, create, patch]
-- apiGroups: [events.k8s.io]
-  resources: [events]
-  verbs: [create, patch]
 {{- end -}}
