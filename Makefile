@@ -12,6 +12,8 @@ export CARGO_TARGET_DIR ?= $(BALLAST_CACHE)/target
 unexport KUBECONFIG
 # A kubeconfig: demo and e2e then use that cluster instead of the local one.
 CLUSTER ?=
+# Which operator the demonstration shows.
+OPERATOR ?= etcd
 # For how long chaos breaks things, and the schedule to repeat.
 MINUTES ?= 10
 SEED ?=
@@ -34,8 +36,8 @@ prerequisites:
 lab: prerequisites
 	@cargo build --locked --package ballast-lab --bin lab
 
-demo: lab ## From nothing to an etcd cluster of three that holds a key
-	@$(E2E) demo $(CLUSTER_ARGUMENT) $(ARGS)
+demo: lab ## From nothing to a cluster of three that holds something; OPERATOR=etcd or kafka
+	@$(E2E) demo --operator $(OPERATOR) $(CLUSTER_ARGUMENT) $(ARGS)
 
 up: lab ## The local three-zone Kubernetes; ARGS="--zones a,b"
 	@$(LAB) up $(ARGS)

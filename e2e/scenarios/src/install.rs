@@ -18,6 +18,10 @@ use crate::environment::Environment;
 pub(crate) const NAMESPACE: &str = "ballast-system";
 /// Release and Deployment of the etcd operator.
 pub(crate) const ETCD: &str = "etcd-operator";
+/// Release and Deployment of the Kafka operator.
+pub(crate) const KAFKA: &str = "kafka-operator";
+/// Version of Kafka that the demonstration runs: that of the sample.
+const KAFKA_VERSION: &str = "4.4.0";
 /// Image of the ledger.
 pub(crate) const LEDGER_IMAGE: &str = "docker.io/ballast/ledger:e2e";
 /// A second tag of the operator's image, for taking over.
@@ -53,11 +57,11 @@ pub(crate) fn build_lab(progress: &Progress) -> Result<()> {
     })
 }
 
-/// The images of this checkout: the operator under two tags, and the ledger.
-pub(crate) fn build_images(progress: &Progress) -> Result<Vec<PathBuf>> {
+/// The images for one operator: itself from this checkout under two tags, the ledger, and what is not in the lab anyway.
+pub(crate) fn build_images(operator: &str, progress: &Progress) -> Result<Vec<PathBuf>> {
     let triple = "x86_64-unknown-linux-gnu";
-    cargo(progress, "the etcd operator and the ledger", |command| {
-        command.args(["--package", "etcd-operator", "--package", "ballast-ledger"]);
+    cargo(progress, &format!("the {operator} and the ledger"), |command| {
+        command.args(["--package", operator, "--package", "ballast-ledger"]);
     })?;
     let static_target = target().with_file_name("target-static");
     cargo(progress, "the guard, statically linked", |command| {
@@ -80,15 +84,18 @@ pub(crate) fn build_images(progress: &Progress) -> Result<Vec<PathBuf>> {
         }
         Ok(into)
     };
-    let operator = strip("etcd-operator")?;
+    let program = strip(operator)?;
     let ledger = strip("ledger")?;
     let guard = static_target.join(triple).join("release/ballast-guard");
     let version = env!("CARGO_PKG_VERSION");
     let mut archives = vec![];
     for tag in [version, SECOND_TAG] {
-        archives.push(pack(&format!("docker.io/ballast/etcd-operator:{tag}"), &[&operator, &guard])?);
+        archives.push(pack(&format!("docker.io/ballast/{operator}:{tag}"), &[&program, &guard])?);
     }
     archives.push(pack(LEDGER_IMAGE, &[&ledger])?);
+    if operator == KAFKA {
+        archives.push(image::kafka(KAFKA_VERSION, &root(), progress)?.1);
+    }
     Ok(archives)
 }
 
@@ -113,41 +120,50 @@ pub(crate) fn helm(progress: &Progress) -> Result<PathBuf> {
 
 /// Installs or upgrades the etcd operator with the real chart, and waits until it is available.
 pub(crate) async fn etcd_operator(environment: &Environment, settings: &[&str]) -> Result<()> {
-    let chart = root().join("charts").join(ETCD);
+    operator(environment, ETCD, settings).await
+}
+
+/// Installs or upgrades an operator with its real chart, and waits until it is available.
+async fn operator(environment: &Environment, name: &str, settings: &[&str]) -> Result<()> {
+    let chart = root().join("charts").join(name);
     let chart = chart.to_str().context("the path of the checkout is not UTF-8")?;
     let mut arguments =
-        vec!["upgrade", "--install", ETCD, chart, "--namespace", NAMESPACE, "--create-namespace"];
+        vec!["upgrade", "--install", name, chart, "--namespace", NAMESPACE, "--create-namespace"];
     for setting in settings {
         arguments.extend(["--set", setting]);
     }
     environment.helm(&arguments)?;
-    await_operator(environment).await
+    available(environment, name).await
 }
 
 /// Makes sure that the operator of this build runs: a pod that runs an older image of the same tag is replaced.
-pub(crate) async fn fresh_etcd_operator(environment: &Environment) -> Result<()> {
-    let stamp = image_stamp();
-    etcd_operator(environment, &[&format!("podAnnotations.e2e/build=b{stamp}")]).await
+pub(crate) async fn fresh(environment: &Environment, name: &str) -> Result<()> {
+    let stamp = image_stamp(name);
+    operator(environment, name, &[&format!("podAnnotations.e2e/build=b{stamp}")]).await
 }
 
-fn image_stamp() -> String {
-    let modified = fs::metadata(target().join("images/etcd-operator")).and_then(|data| data.modified());
+fn image_stamp(name: &str) -> String {
+    let modified = fs::metadata(target().join("images").join(name)).and_then(|data| data.modified());
     let seconds =
         modified.map(|time| time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs());
     seconds.unwrap_or_default().to_string()
 }
 
-/// Waits until the operator is available and no older pod of it is left.
+/// Waits until the etcd operator is available and no older pod of it is left.
 pub(crate) async fn await_operator(environment: &Environment) -> Result<()> {
+    available(environment, ETCD).await
+}
+
+async fn available(environment: &Environment, name: &str) -> Result<()> {
     let api: Api<Deployment> = Api::namespaced(environment.client.clone(), NAMESPACE);
     let pods: Api<Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
     wait::until_in(
         &environment.client,
         NAMESPACE,
         Duration::from_secs(90),
-        "the etcd operator to be available",
+        &format!("the {name} to be available"),
         || async {
-            let deployment = api.get(ETCD).await?;
+            let deployment = api.get(name).await?;
             let wanted = deployment.spec.and_then(|spec| spec.replicas);
             let status = deployment.status.unwrap_or_default();
             let current = status.observed_generation == deployment.metadata.generation;
@@ -155,7 +171,7 @@ pub(crate) async fn await_operator(environment: &Environment) -> Result<()> {
                 && status.available_replicas == wanted
                 && status.replicas == wanted;
             // The Deployment no longer counts a pod that is going, which may lead until it is gone.
-            let left = i32::try_from(pods.list(&operators_pods()).await?.items.len()).ok();
+            let left = i32::try_from(pods.list(&pods_of(name)).await?.items.len()).ok();
             Ok((current && updated && left == wanted).then_some(()))
         },
     )
@@ -181,7 +197,11 @@ pub(crate) async fn scale_operator(environment: &Environment, replicas: i32) -> 
     .await
 }
 
-/// The pods of the operator.
+/// The pods of the etcd operator.
 pub(crate) fn operators_pods() -> ListParams {
-    ListParams::default().labels("app.kubernetes.io/name=etcd-operator")
+    pods_of(ETCD)
+}
+
+fn pods_of(name: &str) -> ListParams {
+    ListParams::default().labels(&format!("app.kubernetes.io/name={name}"))
 }

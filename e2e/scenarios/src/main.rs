@@ -26,10 +26,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// From nothing to an etcd cluster of three that holds a key.
+    /// From nothing to a cluster of three that holds something.
     Demo {
         #[command(flatten)]
         target: Target,
+        /// Which operator.
+        #[arg(long, value_enum, default_value_t)]
+        operator: demo::Operator,
     },
     /// Runs the scenarios; without names, all of them.
     Run {
@@ -105,14 +108,14 @@ fn execute(command: Command) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Command::Demo { target } => {
-            Environment::prepare(&target)?.block_on(demo::run).map(|()| ExitCode::SUCCESS)
-        }
+        Command::Demo { target, operator } => Environment::prepare(&target, operator.release())?
+            .block_on(async |environment| demo::run(environment, operator).await)
+            .map(|()| ExitCode::SUCCESS),
         Command::Run { target, gate, report, keep, names } => {
             let chosen = scenario::choose(gate, &names)?;
             let chaos = chaos::Settings { minutes: 10, seed: fastrand::u64(..) };
             let options = run::Options { keep, report, chaos };
-            let passed = Environment::prepare(&target)?
+            let passed = Environment::prepare(&target, install::ETCD)?
                 .block_on(async |environment| run::all(environment, &chosen, &options).await)?;
             Ok(exit(passed))
         }
@@ -120,7 +123,7 @@ fn execute(command: Command) -> Result<ExitCode> {
             let seed = seed.unwrap_or_else(|| fastrand::u64(..));
             let options = run::Options { keep: true, report, chaos: chaos::Settings { minutes, seed } };
             println!("{minutes} minutes of chaos; again with --seed {seed}");
-            let passed = Environment::prepare(&target)?
+            let passed = Environment::prepare(&target, install::ETCD)?
                 .block_on(async |environment| run::all(environment, &[chaos::mix()], &options).await)?;
             Ok(exit(passed))
         }

@@ -43,7 +43,7 @@ pub(crate) async fn all(
     scenarios: &[Scenario],
     options: &Options,
 ) -> Result<bool> {
-    install::fresh_etcd_operator(environment).await?;
+    install::fresh(environment, install::ETCD).await?;
     let mut report = Report::begin();
     for (index, scenario) in scenarios.iter().enumerate() {
         println!("[{}/{}] {}: {}", index + 1, scenarios.len(), scenario.name, scenario.shows);

@@ -34,7 +34,7 @@ pub fn from_binaries(
 }
 
 /// The shared libraries of a program: path in the image, and file. None when it is static.
-fn libraries_of(program: &Path) -> Result<BTreeMap<String, PathBuf>> {
+pub(super) fn libraries_of(program: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let output = Command::new("ldd").arg(program).output().context("cannot start ldd")?;
     if !output.status.success() {
         // ldd fails for a static program; and then there is nothing to add.

@@ -3,6 +3,7 @@
 mod archive;
 mod base;
 mod binary;
+mod kafka;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +15,7 @@ use sha2::{Digest, Sha256};
 pub use base::{BUSYBOX, base, etcd};
 pub(crate) use base::{NEEDED_FIRST, PAUSE};
 pub use binary::from_binaries;
+pub use kafka::kafka;
 
 use crate::{layout, tools};
 

@@ -25,7 +25,7 @@ pub(crate) async fn one_file(context: &Context<'_>) -> Result<()> {
     clear(context).await?;
     let outcome = works(context).await;
     clear(context).await?;
-    install::fresh_etcd_operator(environment).await?;
+    install::fresh(environment, install::ETCD).await?;
     outcome
 }
 

@@ -18,7 +18,7 @@ pub(crate) async fn one_namespace(context: &Context<'_>) -> Result<()> {
     install::etcd_operator(context.environment, &[&format!("watchNamespaces={{{}}}", context.namespace)])
         .await?;
     let outcome = works(context, &second).await;
-    install::fresh_etcd_operator(context.environment).await?;
+    install::fresh(context.environment, install::ETCD).await?;
     outcome
 }
 

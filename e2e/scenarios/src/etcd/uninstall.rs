@@ -68,7 +68,7 @@ pub(crate) async fn take_over(context: &Context<'_>) -> Result<()> {
     })
     .await?;
     ensure!(cluster.pod_uids().await? == between, "taking over restarted pods");
-    install::fresh_etcd_operator(environment).await?;
+    install::fresh(environment, install::ETCD).await?;
     environment.helm(&["test", ETCD, "--namespace", NAMESPACE])?;
     ensure!(cluster.pod_uids().await? == between, "taking over restarted pods");
     cluster.settle(context, ledger, 3).await
