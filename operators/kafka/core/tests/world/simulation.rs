@@ -1,0 +1,300 @@
+//! One KafkaCluster in the simulated world: passes of the operator, one write after the other, and what moves around it.
+
+use ballast_core::{
+    bootstrap::Record,
+    build::config_map,
+    difference,
+    guard::{Ticket, TicketKind},
+    object::{Children, Object},
+    plan::{Intent as _, Plan},
+};
+use ballast_kafka_core::{
+    APPLICATION,
+    api::KafkaCluster,
+    build::{self, Place},
+    intent::Intent,
+    observed::{Observed, observe},
+    plan::plan,
+    status,
+    validate::{Desired, Environment, Pool, validate},
+};
+use ballast_testkit::World;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::model::Kafka;
+
+pub const NAME: &str = "my";
+
+/// The operator died before a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Died;
+
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    pub world: World,
+    pub kafka: Kafka,
+    pub resource: KafkaCluster,
+    pub crash_after: Option<u32>,
+    pub writes: u32,
+    pub intents: Vec<String>,
+    pub blocked: Vec<String>,
+    pub trace: Vec<String>,
+}
+
+pub fn environment() -> Environment {
+    Environment {
+        cluster_domain: "cluster.local".to_owned(),
+        operator_image: "ballast/kafka-operator:test".to_owned(),
+        operator_pull_policy: None,
+        operator_namespace: Some("ballast-system".to_owned()),
+    }
+}
+
+pub fn resource(spec: &Value) -> KafkaCluster {
+    serde_json::from_value(json!({
+        "apiVersion": "kafka.ballast.dev/v1alpha1",
+        "kind": "KafkaCluster",
+        "metadata": {"name": NAME, "namespace": "ns", "uid": "11111111-2222-4333-8444-555555555555", "generation": 1},
+        "spec": spec,
+    }))
+    .unwrap()
+}
+
+impl Simulation {
+    pub fn new(spec: &Value) -> Self {
+        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let nodes = [("n1", "a"), ("n2", "b"), ("n3", "c"), ("n4", "a"), ("n5", "b"), ("n6", "c")];
+        Self {
+            world: World::new(&nodes, now),
+            kafka: Kafka::default(),
+            resource: resource(spec),
+            crash_after: None,
+            writes: 0,
+            intents: vec![],
+            blocked: vec![],
+            trace: vec![],
+        }
+    }
+
+    /// A converged cluster whose topic lies on the first three brokers.
+    pub fn converged(spec: &Value) -> Self {
+        let mut sim = Self::new(spec);
+        sim.converge();
+        sim.kafka.topic = sim.kafka.registered.keys().copied().take(3).collect();
+        sim
+    }
+
+    pub fn desired(&self) -> Desired {
+        validate(&self.resource, &environment()).unwrap()
+    }
+
+    pub fn tick(&mut self) {
+        self.world.advance(3);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.world.step(&mut self.kafka);
+        self.world.step(&mut self.kafka);
+        assert!(self.kafka.begun.len() <= 1, "a second quorum was begun: {:?}\n{}", self.kafka.begun, self.told());
+    }
+
+    pub fn told(&self) -> String {
+        self.trace[self.trace.len().saturating_sub(40)..].join("\n  ")
+    }
+
+    /// One pass; whether it wrote nothing.
+    pub fn pass(&mut self) -> Result<bool, Died> {
+        let desired = self.desired();
+        let live = self.world.children(APPLICATION, NAME);
+        let answers = self.kafka.ask(&desired, &live);
+        let observed = observe(&desired, self.resource.status.as_ref(), live.clone(), answers);
+        let mut plan = plan(&desired, &observed, self.world.now());
+        plan.apply.retain(|object| changes(object, &live, &self.world));
+        self.blocked = plan.blocked.iter().map(|blocked| blocked.reason.to_owned()).collect();
+        let before = self.writes;
+        self.execute(&desired, &observed, &plan)?;
+        let now = self.world.now();
+        self.resource.status = Some(status::planned(&self.resource, &desired, &observed, &plan, None, now));
+        Ok(self.writes == before)
+    }
+
+    fn execute(&mut self, desired: &Desired, observed: &Observed, plan: &Plan<Intent>) -> Result<(), Died> {
+        for object in &plan.apply {
+            self.apply(object)?;
+        }
+        for object in &plan.prune {
+            self.write(format!("delete {}", object.name), |sim| drop(sim.world.delete(object)))?;
+        }
+        if let Some(intent) = &plan.intent {
+            self.intents.push(intent.reason().to_owned());
+            self.trace.push(format!("-- {}", intent.message()));
+            return self.act(desired, observed, intent);
+        }
+        Ok(())
+    }
+
+    /// The model of the operator's `act`, one to one.
+    fn act(&mut self, desired: &Desired, observed: &Observed, intent: &Intent) -> Result<(), Died> {
+        let pool = |name: &str| desired.pools.iter().find(|pool| pool.name == name).unwrap();
+        match intent {
+            Intent::Bootstrap { pool: name, place } => {
+                let member = desired.member(pool(name), place.id);
+                let found = observed.record.as_ref().unwrap().as_ref();
+                if found.is_none() {
+                    let record = Record::Preparing { member: member.clone(), claim: place.claim.clone() };
+                    self.create(&config_map::bootstrap(&desired.cluster, &record).into())?;
+                }
+                let claim_uid = self.claim(desired, observed, pool(name), place)?;
+                if !found.is_some_and(|found| matches!(found.record, Record::Granted { .. })) {
+                    let record = Record::Granted { member, claim: place.claim.clone(), claim_uid: claim_uid.clone() };
+                    self.record(desired, &record)?;
+                }
+                self.start(desired, observed, pool(name), place, TicketKind::Bootstrap, claim_uid)
+            }
+            Intent::ConfirmStarted { cluster_id } => {
+                for ticket in observed.nodes.iter().filter_map(|node| node.ticket.as_ref()) {
+                    self.write("revoke".to_owned(), |sim| drop(sim.world.delete(&ticket.reference)))?;
+                }
+                self.record(desired, &Record::Started { cluster_id: cluster_id.clone() })
+            }
+            Intent::RevokeTicket { ticket, .. } => {
+                self.write("revoke".to_owned(), |sim| drop(sim.world.delete(ticket)))
+            }
+            Intent::AddNodes { places, .. } => {
+                for (name, place) in places {
+                    let claim_uid = self.claim(desired, observed, pool(name), place)?;
+                    self.start(desired, observed, pool(name), place, TicketKind::Join, claim_uid)?;
+                }
+                Ok(())
+            }
+            Intent::AddVoter { id, directory, .. } => {
+                self.write(format!("add voter {id}"), |sim| sim.kafka.add_voter(*id, directory).unwrap())
+            }
+            Intent::Update { node, pool: name, place, pod, .. } => {
+                self.apply(&build::stateful_set(desired, pool(name), place).into())?;
+                match pod {
+                    Some(uid) => self.stop(node, uid),
+                    None => Ok(()),
+                }
+            }
+            Intent::Restart { node, pod, .. } => self.stop(node, pod),
+        }
+    }
+
+    fn claim(&mut self, desired: &Desired, observed: &Observed, pool: &Pool, place: &Place) -> Result<String, Died> {
+        let mut claims = observed.nodes.iter().flat_map(|node| &node.claims);
+        match claims.find(|claim| claim.reference.name == place.claim) {
+            Some(claim) => Ok(claim.reference.uid.clone()),
+            None => self.create(&build::claim(desired, pool, place).into()),
+        }
+    }
+
+    fn start(
+        &mut self,
+        desired: &Desired,
+        observed: &Observed,
+        pool: &Pool,
+        place: &Place,
+        kind: TicketKind,
+        claim_uid: String,
+    ) -> Result<(), Died> {
+        if observed.node(place.id).is_none_or(|node| node.ticket.is_none()) {
+            let ticket = Ticket {
+                kind,
+                cluster_uid: desired.cluster.labels.uid.clone(),
+                member: desired.member(pool, place.id),
+                claim: place.claim.clone(),
+                claim_uid,
+                append: std::collections::BTreeMap::new(),
+            };
+            self.create(&config_map::ticket(&desired.cluster, &ticket.member, &ticket).into())?;
+        }
+        self.apply(&build::stateful_set(desired, pool, place).into())
+    }
+
+    fn record(&mut self, desired: &Desired, record: &Record) -> Result<(), Died> {
+        let mut map = config_map::bootstrap(&desired.cluster, record);
+        let children = self.world.children(APPLICATION, NAME);
+        map.metadata.resource_version =
+            ballast_core::bootstrap::find(&children, &desired.cluster.labels.uid, NAME).unwrap().map(|found| found.2);
+        self.write("record".to_owned(), |sim| sim.world.replace(&map.into()).map(drop).unwrap())
+    }
+
+    fn stop(&mut self, node: &str, uid: &str) -> Result<(), Died> {
+        let left = self.kafka.topic.iter().filter(|id| self.kafka.process(**id).is_some());
+        let left = left.filter(|id| **id != crate::model::id(node)).count();
+        assert!(self.kafka.topic.len() <= 2 || left >= 2, "stopping {node} leaves {left} in sync\n{}", self.told());
+        self.write(format!("stop {node}"), |sim| drop(sim.world.delete_pod(&format!("{node}-0"), uid, None)))
+    }
+
+    fn apply(&mut self, object: &Object) -> Result<(), Died> {
+        self.write(format!("apply {}", object.name()), |sim| sim.world.apply(object).unwrap())
+    }
+
+    fn create(&mut self, object: &Object) -> Result<String, Died> {
+        self.write(format!("create {}", object.name()), |sim| sim.world.create(object).unwrap().uid)
+    }
+
+    fn write<T>(&mut self, what: String, send: impl FnOnce(&mut Self) -> T) -> Result<T, Died> {
+        match &mut self.crash_after {
+            Some(0) => {
+                self.trace.push(format!("(died before: {what})"));
+                self.crash_after = None;
+                return Err(Died);
+            }
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        self.writes += 1;
+        let sent = send(self);
+        self.trace.push(what);
+        self.settle();
+        Ok(sent)
+    }
+
+    /// Everything is as it should be, as far as a user can see.
+    pub fn is_ready(&self) -> bool {
+        let conditions = self.resource.status.iter().flat_map(|status| &status.conditions);
+        let ready = conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        ready && self.blocked.is_empty()
+    }
+
+    /// Passes until nothing is left to do and everything is as it should be.
+    pub fn converge(&mut self) {
+        let mut quiet = 0;
+        for _ in 0..300 {
+            let silent = self.pass() == Ok(true);
+            self.tick();
+            quiet = if silent && self.is_ready() { quiet + 1 } else { 0 };
+            if quiet == 4 {
+                return;
+            }
+        }
+        panic!("not converged; blocked: {:?}; status: {:#?}\n  {}", self.blocked, self.resource.status, self.told());
+    }
+
+    /// Passes until the plan is held back by this reason, and twenty more in which it stays so and nothing is written.
+    pub fn run_until_blocked(&mut self, reason: &str) {
+        let mut held = 0;
+        for _ in 0..200 {
+            let silent = self.pass() == Ok(true);
+            self.tick();
+            held = if silent && self.blocked.iter().any(|have| have == reason) { held + 1 } else { 0 };
+            if held == 20 {
+                return;
+            }
+        }
+        panic!("never held back by {reason}, only by {:?}\n  {}", self.blocked, self.told());
+    }
+}
+
+/// Whether applying would change something.
+fn changes(object: &Object, children: &Children, world: &World) -> bool {
+    let live = match object.kind() {
+        ballast_core::object::Kind::Secret => world.live(object.kind(), object.name()).cloned(),
+        kind => children.live(kind, object.name()),
+    };
+    live.is_none_or(|live| difference::first(&object.to_json(), &live).is_some())
+}
