@@ -1,4 +1,4 @@
-//! Preferred leaders, evened out by the order of replica lists. It copies nothing, and KRaft does it at once; but each
+//! Preferred leaders, evened out by the order of replica lists. It copies nothing, and `KRaft` does it at once; but each
 //! change makes clients look for their leader again, so it stops as soon as nobody is above the limit.
 
 use std::collections::BTreeSet;

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use super::{
-    load::Resource,
-    snapshot::{BrokerId, Topic},
-};
+use super::snapshot::{BrokerId, Topic};
+
+pub use super::load::Resource;
 
 /// Where partitions go.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -60,3 +60,39 @@ impl Racks {
         fullest > self.cap(replicas.len(), &stuck)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// Brokers 0, 1, … in these racks; a capital letter is a broker that gets nothing.
+    fn racks(names: &str) -> Racks {
+        let rack = |name: char| Broker { rack: Some(name.to_lowercase().to_string()), ..Broker::default() };
+        let brokers: Vec<Broker> = names.chars().map(rack).collect();
+        let targets: Vec<bool> = names.chars().map(char::is_lowercase).collect();
+        Racks::new(&brokers, &targets)
+    }
+
+    #[rstest]
+    #[case::one_each("abc", 3, &[], 1)]
+    #[case::two_racks("aabb", 3, &[], 2)]
+    #[case::four_on_three("aabbcc", 4, &[], 2)]
+    #[case::a_rack_too_small("aaab", 4, &[], 3)]
+    #[case::a_rack_that_gets_nothing("aabbCC", 3, &[], 2)]
+    #[case::unless_a_replica_is_there("aabbCC", 3, &[4], 1)]
+    #[case::too_few_brokers("ab", 3, &[], 3)]
+    #[case::one_replica("ab", 1, &[], 1)]
+    fn cap(#[case] names: &str, #[case] factor: usize, #[case] stuck: &[u16], #[case] cap: usize) {
+        assert_eq!(racks(names).cap(factor, stuck), cap);
+    }
+
+    #[rstest]
+    #[case::apart("abc", &[0, 1, 2], false)]
+    #[case::together("aabbcc", &[0, 1, 2], true)]
+    #[case::as_good_as_it_gets("aab", &[0, 1, 2], false)]
+    fn violated(#[case] names: &str, #[case] replicas: &[u16], #[case] violated: bool) {
+        assert_eq!(racks(names).is_violated(replicas, &vec![true; names.len()]), violated);
+    }
+}

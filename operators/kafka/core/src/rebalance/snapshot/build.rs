@@ -95,10 +95,11 @@ impl Builder {
             indices.push(index);
         }
         rows.sort_by_key(|row| (row.topic, row.number));
-        if let Some(pair) = rows.windows(2).find(|pair| name_of(&pair[0]) == name_of(&pair[1])) {
+        let mut pairs = rows.iter().zip(rows.iter().skip(1));
+        if let Some((twice, _)) = pairs.find(|(one, other)| name_of(one) == name_of(other)) {
             return Err(SnapshotError {
                 field: "partitions".to_owned(),
-                problem: format!("{} is there twice", name(&pair[0])),
+                problem: format!("{} is there twice", name(twice)),
                 fix: "keep one of them".to_owned(),
             });
         }
