@@ -84,7 +84,12 @@ mod tests {
     #[case::unless_a_replica_is_there("aabbCC", 3, &[4], 1)]
     #[case::too_few_brokers("ab", 3, &[], 3)]
     #[case::one_replica("ab", 1, &[], 1)]
-    fn cap(#[case] names: &str, #[case] factor: usize, #[case] stuck: &[u16], #[case] cap: usize) {
+    fn the_fullest_rack(
+        #[case] names: &str,
+        #[case] factor: usize,
+        #[case] stuck: &[u16],
+        #[case] cap: usize,
+    ) {
         assert_eq!(racks(names).cap(factor, stuck), cap);
     }
 
@@ -92,7 +97,7 @@ mod tests {
     #[case::apart("abc", &[0, 1, 2], false)]
     #[case::together("aabbcc", &[0, 1, 2], true)]
     #[case::as_good_as_it_gets("aab", &[0, 1, 2], false)]
-    fn violated(#[case] names: &str, #[case] replicas: &[u16], #[case] violated: bool) {
+    fn a_rack_is_too_full(#[case] names: &str, #[case] replicas: &[u16], #[case] violated: bool) {
         assert_eq!(racks(names).is_violated(replicas, &vec![true; names.len()]), violated);
     }
 }

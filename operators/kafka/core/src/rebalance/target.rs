@@ -55,7 +55,10 @@ pub(super) fn find(
     let mut cap = None;
     let mut best: Option<Best> = None;
     let mut refusal = Refusal::Holds;
-    for broker in candidates.iter().copied().filter(|broker| !list.contains(broker)) {
+    // A broker that had a replica before has its bytes until the plan is carried out: nothing is copied there.
+    let holders = layout.snapshot.view(row).targets();
+    let free = |broker: &u16| !list.contains(broker) && !holders.contains(broker);
+    for broker in candidates.iter().copied().filter(free) {
         if !layout.has_room(broker, bytes) {
             refusal = refusal.max(Refusal::Disk);
             continue;

@@ -45,7 +45,7 @@ fn a_replica_goes_to_the_right_rack(
     let mut partitions = one(from);
     // Where two brokers are equal, one has something already.
     partitions.push(partition("other", 0, vec![5.min(racks.len() as i32)], 1));
-    let plan = World::new(racks, partitions).plan(&Request::drain(drain));
+    let plan = World::new(racks, partitions).plan(&Request { leaders_above: 100.0, ..Request::drain(drain) });
     let it = plan.moves.iter().find(|it| it.topic.as_str() == "t").unwrap();
     assert_eq!(*it.to, *to);
 }

@@ -128,7 +128,7 @@ fn without_rates_there_is_no_plan() {
 
 #[test]
 fn full_evens_disks_out_too() {
-    let shape = Shape { brokers: 8, new: 1, draining: 0, partitions: 1500, ..Shape::default() };
+    let shape = Shape { brokers: 9, new: 1, draining: 0, partitions: 1500, ..Shape::default() };
     let snapshot = shape.build();
     let plan = World::of(&snapshot).plan(&Request::new(Goal::Full));
     Referee::new(&snapshot, &[]).check(&plan);

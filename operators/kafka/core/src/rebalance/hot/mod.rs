@@ -14,6 +14,9 @@ use super::{
     request::{Goal, Request},
 };
 
+/// How often replicas are moved and leadership is evened out after it.
+const ROUNDS: usize = 2;
+
 pub(super) fn plan(layout: &mut Layout<'_>, flights: &Flights, request: &Request) -> Found {
     let hot = request.goal == Goal::HotPartitions;
     // What should be even, and what of it leadership alone can change.
@@ -34,7 +37,12 @@ pub(super) fn plan(layout: &mut Layout<'_>, flights: &Flights, request: &Request
     }
     leaders::even(layout, &frozen, request.stop, led);
     found.lower_bound_bytes = bounds::bytes(layout, request.stop, drivers);
-    search::Search::new(layout, frozen, request, drivers).run();
+    let mut search = search::Search::new(layout, frozen, request, drivers);
+    // Replicas that move take leadership along, which then is uneven again: free to mend, and mostly enough.
+    for _ in 0..ROUNDS {
+        search.run();
+        leaders::even(search.layout, &search.frozen, request.stop, led);
+    }
     found.unresolved = emit::above(layout, request.stop, drivers);
     found
 }

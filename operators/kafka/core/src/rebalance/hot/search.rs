@@ -57,8 +57,11 @@ impl<'a, 'b> Search<'a, 'b> {
         }
     }
 
-    pub(super) fn run(mut self) {
+    /// Goes on until nobody is above the limit, or nothing helps.
+    pub(super) fn run(&mut self) {
         let mut swaps = SWAPS;
+        // What replicas cost has changed, if they lead now.
+        self.ranked.clear();
         let mut stuck = BTreeSet::new();
         // What is relieved can take from what was stuck before: that gets a second chance.
         let mut again = true;
@@ -75,7 +78,7 @@ impl<'a, 'b> Search<'a, 'b> {
                 self.take(step.row, step.position, step.to);
             } else if swaps > 0 {
                 swaps -= 1;
-                if !swap::apply(&mut self, broker, resource) {
+                if !swap::apply(self, broker, resource) {
                     stuck.insert((broker, resource));
                 }
             } else {

@@ -25,7 +25,7 @@ struct Swap {
 
 /// Carries out the swap that brings most for its bytes. Whether there was one.
 pub(super) fn apply(search: &mut Search<'_, '_>, broker: u16, resource: Resource) -> bool {
-    if search.moves < 2 {
+    if search.moves < 2 || !search.layout.roster.is_target[usize::from(broker)] {
         return false;
     }
     let Some(swap) = best(search, broker, resource) else { return false };

@@ -171,7 +171,7 @@ pub struct SnapshotError {
 }
 
 /// A cluster at one moment. Brokers are sorted by id, partitions by topic and number, whatever the order was.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Snapshot {
     brokers: Vec<Broker>,
     topics: Vec<Topic>,
@@ -185,7 +185,7 @@ pub struct Snapshot {
 }
 
 /// A partition in memory. Positions count in its part of [`Snapshot::replicas`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 struct Row {
     topic: u32,
     number: i32,
