@@ -36,7 +36,8 @@ pub fn kafka(version: &str, checkout: &Path, progress: &Progress) -> Result<(Str
     let mut libraries = std::collections::BTreeMap::new();
     for file in files_below(&java)? {
         let relative = file.strip_prefix(&java).context("a file below the folder")?.display().to_string();
-        let program = relative.starts_with("bin/") || relative.ends_with("jspawnhelper") || relative.contains(".so");
+        let program =
+            relative.starts_with("bin/") || relative.ends_with("jspawnhelper") || relative.contains(".so");
         if program {
             libraries.extend(libraries_of(&file)?);
         }
@@ -63,7 +64,8 @@ fn java() -> Result<PathBuf> {
     if fresh.exists() {
         fs::remove_dir_all(&fresh)?;
     }
-    let arguments = ["--add-modules", MODULES, "--strip-debug", "--no-header-files", "--no-man-pages", "--compress=2"];
+    let arguments =
+        ["--add-modules", MODULES, "--strip-debug", "--no-header-files", "--no-man-pages", "--compress=2"];
     command::output(Command::new("jlink").args(arguments).arg("--output").arg(&fresh))?;
     if !fresh.join("bin/java").is_file() {
         bail!("jlink made no java in {}", fresh.display());
@@ -80,7 +82,8 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
         for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
             let entry = entry?;
             // Java links files of one module to those of another: a link counts as what it leads to.
-            if fs::metadata(entry.path())?.is_dir() { folders.push(entry.path()) } else { files.push(entry.path()) }
+            let into = if fs::metadata(entry.path())?.is_dir() { &mut folders } else { &mut files };
+            into.push(entry.path());
         }
     }
     files.sort();

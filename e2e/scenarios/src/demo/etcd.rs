@@ -29,7 +29,10 @@ pub(super) async fn run(environment: &Environment) -> Result<()> {
         &[
             ("kubectl -n demo describe etcdcluster my-etcd", "what it is doing, and what it waits for"),
             ("kubectl -n demo scale etcdcluster my-etcd --replicas 5", "two more, one learner at a time"),
-            ("kubectl -n demo delete pod,pvc -l ballast.dev/member=my-etcd-1", "lose a member: it is replaced"),
+            (
+                "kubectl -n demo delete pod,pvc -l ballast.dev/member=my-etcd-1",
+                "lose a member: it is replaced",
+            ),
         ],
     );
     Ok(())

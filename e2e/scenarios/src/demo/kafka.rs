@@ -7,7 +7,8 @@ use crate::environment::Environment;
 
 const SAMPLE: &str = include_str!("../../../../deploy/samples/kafka/minimal.yaml");
 /// Kafka's own tools, which are in its image, with a small Java.
-const TOOL: [&str; 6] = ["java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", "/opt/kafka/libs/*"];
+const TOOL: [&str; 6] =
+    ["java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", "/opt/kafka/libs/*"];
 const SERVER: [&str; 2] = ["--bootstrap-server", "my-kafka-client:9092"];
 
 pub(super) async fn run(environment: &Environment) -> Result<()> {
@@ -24,7 +25,9 @@ pub(super) async fn run(environment: &Environment) -> Result<()> {
             text("zone")
         );
     }
-    println!("\nA topic with a replica in every zone; a record, written through one node and read through another:\n");
+    println!(
+        "\nA topic with a replica in every zone; a record, written through one node and read through another:\n"
+    );
     let topic = ["--create", "--topic", "hello", "--partitions", "3", "--replication-factor", "3"];
     tool(environment, 0, "TopicCommand", &topic, "").await?;
     tool(environment, 0, "ConsoleProducer", &["--topic", "hello"], "ballast\n").await?;
@@ -40,7 +43,13 @@ pub(super) async fn run(environment: &Environment) -> Result<()> {
     Ok(())
 }
 
-async fn tool(environment: &Environment, node: i32, class: &str, arguments: &[&str], input: &str) -> Result<()> {
+async fn tool(
+    environment: &Environment,
+    node: i32,
+    class: &str,
+    arguments: &[&str],
+    input: &str,
+) -> Result<()> {
     let class = format!("org.apache.kafka.tools.{class}");
     let command = [&TOOL[..], &[class.as_str()], &SERVER, arguments].concat();
     let text = exec(environment, &format!("my-kafka-node-{node}-0"), "kafka", &command, input).await?;

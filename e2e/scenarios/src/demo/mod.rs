@@ -99,11 +99,20 @@ fn line(status: &Value) -> String {
 
 fn ready(status: &Value) -> bool {
     let conditions = status.pointer("/conditions").and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 /// Runs a program in a pod's container with this input; its output.
-async fn exec(environment: &Environment, pod: &str, container: &str, command: &[&str], input: &str) -> Result<String> {
+async fn exec(
+    environment: &Environment,
+    pod: &str,
+    container: &str,
+    command: &[&str],
+    input: &str,
+) -> Result<String> {
     let pods: Api<Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
     let params = AttachParams::default().container(container).stdin(!input.is_empty()).stderr(false);
     let mut process = pods.exec(pod, command.to_vec(), &params).await?;

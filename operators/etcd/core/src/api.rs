@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ballast_core::{plan::PlanStatus, schema};
 pub use ballast_core::spec::{DisruptionBudget, NetworkPolicySettings, PodSettings, WhenDeleted};
-use k8s_openapi::{
-    api::core::v1::ResourceRequirements, apimachinery::pkg::apis::meta::v1::Condition,
-};
+use ballast_core::{plan::PlanStatus, schema};
+use k8s_openapi::{api::core::v1::ResourceRequirements, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -76,7 +76,11 @@ pub fn client_service(desired: &Desired) -> Service {
 
 /// Value for clients' `bootstrap.servers`.
 pub fn bootstrap_servers(desired: &Desired) -> String {
-    format!("{}.{}.svc:{CLIENT_PORT}", build::service::client_name(&desired.cluster), desired.cluster.namespace)
+    format!(
+        "{}.{}.svc:{CLIENT_PORT}",
+        build::service::client_name(&desired.cluster),
+        desired.cluster.namespace
+    )
 }
 
 /// How clients connect, in Service Binding shape.
@@ -97,7 +101,10 @@ pub fn binding_secret(desired: &Desired) -> Secret {
 /// The PodDisruptionBudget: one node at a time, and never the only one.
 pub fn disruption_budget(desired: &Desired) -> PodDisruptionBudget {
     let nodes = desired.nodes().count();
-    build::disruption_budget::budget(&desired.cluster, i32::try_from(nodes.saturating_sub(1)).unwrap_or(i32::MAX))
+    build::disruption_budget::budget(
+        &desired.cluster,
+        i32::try_from(nodes.saturating_sub(1)).unwrap_or(i32::MAX),
+    )
 }
 
 /// The configuration of a pool's nodes: what is different comes in by placeholders that the init container fills.
@@ -181,9 +188,15 @@ fn member(desired: &Desired, pool: &Pool, place: &Place) -> Member {
         guard: Guard {
             data_dir: DATA_DIR.to_owned(),
             evidence: vec!["meta.properties".to_owned()],
-            drop_env_prefixes: ["KAFKA_", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH"]
-                .map(str::to_owned)
-                .to_vec(),
+            drop_env_prefixes: [
+                "KAFKA_",
+                "JAVA_TOOL_OPTIONS",
+                "JDK_JAVA_OPTIONS",
+                "_JAVA_OPTIONS",
+                "CLASSPATH",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
             accept_cluster_uids: vec![],
             config_files: vec![CONFIG_FILE.to_owned(), LOG_FILE.to_owned()],
             resolve_seconds: 60,
@@ -203,14 +216,25 @@ fn member(desired: &Desired, pool: &Pool, place: &Place) -> Member {
 /// cluster; all others join it (KIP-853).
 fn format(desired: &Desired, pool: &Pool) -> Setup {
     let id = desired.cluster_id().unwrap_or_default();
-    let join = if pool.controller { vec![(TicketKind::Join.to_string(), "--no-initial-controllers".to_owned())] } else { vec![] };
+    let join = if pool.controller {
+        vec![(TicketKind::Join.to_string(), "--no-initial-controllers".to_owned())]
+    } else {
+        vec![]
+    };
     let begin = (TicketKind::Bootstrap.to_string(), "--standalone".to_owned());
     Setup {
         container: FORMAT,
         command: java(
             FORMAT_HEAP,
             &["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
-            &["kafka.tools.StorageTool", "format", "--cluster-id", &id, "--config", "/ballast/server.properties"],
+            &[
+                "kafka.tools.StorageTool",
+                "format",
+                "--cluster-id",
+                &id,
+                "--config",
+                "/ballast/server.properties",
+            ],
         ),
         ticket_arguments: [begin].into_iter().chain(join).collect(),
     }

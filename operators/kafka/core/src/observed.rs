@@ -106,6 +106,7 @@ pub struct Answers {
 }
 
 /// Everything about one node.
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Node id.
@@ -227,9 +228,7 @@ pub const CAUGHT_UP: i64 = 4000;
 /// Pods to ask: node id and address.
 pub fn addresses(desired: &Desired, children: &Children) -> Vec<(i32, String)> {
     let running = children.pods.iter().map(|pod| pod_view(pod, APPLICATION)).filter(|pod| pod.running);
-    running
-        .filter_map(|pod| Some((desired.node(pod.name.strip_suffix("-0")?)?.id, pod.ip?)))
-        .collect()
+    running.filter_map(|pod| Some((desired.node(pod.name.strip_suffix("-0")?)?.id, pod.ip?))).collect()
 }
 
 /// Joins objects and answers.
@@ -243,8 +242,10 @@ pub fn observe(
     let (own, retained): (Vec<_>, Vec<_>) =
         children.claims.iter().filter_map(claim_view).partition(|claim| claim.cluster_uid == uid);
     let sets = children.stateful_sets.iter().filter_map(|set| set.metadata.name.clone());
-    let pods = children.pods.iter().filter_map(|pod| pod.metadata.labels.as_ref()?.get(label::MEMBER).cloned());
-    let seen: BTreeSet<String> = sets.chain(pods).chain(own.iter().map(|claim| claim.member.clone())).collect();
+    let pods =
+        children.pods.iter().filter_map(|pod| pod.metadata.labels.as_ref()?.get(label::MEMBER).cloned());
+    let seen: BTreeSet<String> =
+        sets.chain(pods).chain(own.iter().map(|claim| claim.member.clone())).collect();
     let mut names: BTreeMap<i32, String> =
         desired.nodes().map(|node| (node.id, desired.member(node.pool, node.id))).collect();
     let mut strangers = vec![];
@@ -258,7 +259,8 @@ pub fn observe(
     }
     // Before the first broker is made there is none to ask, and none that could be registered.
     let any_broker = names.values().any(|name| {
-        desired.node(name).is_some_and(|node| node.pool.broker) && by_name(&children.stateful_sets, name).is_some()
+        desired.node(name).is_some_and(|node| node.pool.broker)
+            && by_name(&children.stateful_sets, name).is_some()
     });
     if !any_broker && answers.quorum.is_some() {
         answers.brokers.get_or_insert_default();

@@ -22,7 +22,10 @@ const RESERVED: &[(&str, &str)] = &[
     ("log.dirs", "the operator places the data"),
     ("metadata.log.dir", "the operator places the data"),
     ("cordoned.log.dirs", "the operator sets it while a node is drained"),
-    ("unclean.leader.election.enable", "it loses acknowledged records; set it on a topic, for as long as needed"),
+    (
+        "unclean.leader.election.enable",
+        "it loses acknowledged records; set it on a topic, for as long as needed",
+    ),
     ("leader.replication.throttled.rate", "the operator sets it while partitions move"),
     ("follower.replication.throttled.rate", "the operator sets it while partitions move"),
     ("broker.id.generation.enable", "the operator gives each node its id"),
@@ -67,7 +70,8 @@ const PLACEHOLDER: &str = "${";
 
 /// Whether a user may set `key` to `value`; the error says why not.
 pub fn check(key: &str, value: &str) -> Result<(), String> {
-    let name = key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
+    let name =
+        key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
     if key.is_empty() || key.len() > 128 || !name {
         return Err("a key has small letters, digits and dots only, at most 128".to_owned());
     }

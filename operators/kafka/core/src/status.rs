@@ -132,9 +132,15 @@ fn ready(facts: &Facts<'_>) -> (Status, &'static str, String) {
         return (Status::False, "Bootstrapping", message);
     }
     match facts.observed.quorum_serves() {
-        None => (Status::False, "QuorumUnknown", "no node tells what the quorum of the controllers is".to_owned()),
-        Some(false) => (Status::False, "QuorumLost", "most controllers do not follow their leader".to_owned()),
-        Some(true) if serving == wanted => (Status::True, "NodesServe", format!("{serving} of {wanted} nodes serve")),
+        None => {
+            (Status::False, "QuorumUnknown", "no node tells what the quorum of the controllers is".to_owned())
+        }
+        Some(false) => {
+            (Status::False, "QuorumLost", "most controllers do not follow their leader".to_owned())
+        }
+        Some(true) if serving == wanted => {
+            (Status::True, "NodesServe", format!("{serving} of {wanted} nodes serve"))
+        }
         Some(true) => (Status::False, "NodesMissing", format!("{serving} of {wanted} nodes serve")),
     }
 }
@@ -144,7 +150,8 @@ fn quorum(facts: &Facts<'_>) -> (Status, &'static str, String) {
         let message = "no node tells what the quorum of the controllers is".to_owned();
         return (Status::Unknown, "QuorumUnknown", message);
     };
-    let fine = quorum.voters.iter().filter(|voter| quorum.caught_up(voter, crate::observed::CAUGHT_UP)).count();
+    let fine =
+        quorum.voters.iter().filter(|voter| quorum.caught_up(voter, crate::observed::CAUGHT_UP)).count();
     let message = format!("{fine} of {} controllers follow or lead", quorum.voters.len());
     match facts.observed.quorum_serves() {
         Some(true) => (Status::True, "QuorumServes", message),
@@ -203,22 +210,22 @@ fn degraded(facts: &Facts<'_>) -> (Status, &'static str, String) {
 }
 
 fn node_status(node: &Node, plan: &Plan<Intent>, now: Timestamp) -> NodeStatus {
-    let controller = node.controller.then(|| match (&node.voter, &node.observer) {
+    let controller = match (&node.voter, &node.observer) {
         (Some(_), _) if node.leads => "Leader",
         (Some(_), _) => "Voter",
         (None, Some(_)) => "Observer",
         (None, None) => "Unknown",
-    });
-    let broker = node.broker.then(|| match &node.registered {
+    };
+    let broker = match &node.registered {
         Some(broker) if broker.fenced => "Fenced",
         Some(_) => "Active",
         None => "Unregistered",
-    });
+    };
     NodeStatus {
         id: node.id,
         name: node.name.clone(),
-        controller: controller.map(str::to_owned),
-        broker: broker.map(str::to_owned),
+        controller: node.controller.then(|| controller.to_owned()),
+        broker: node.broker.then(|| broker.to_owned()),
         zone: node.zone().map(str::to_owned),
         unhealthy_since: (!node.serves()).then(|| condition::rfc3339(node.unhealthy_since.unwrap_or(now))),
         doing: doing(node, plan),

@@ -6,8 +6,7 @@ use ballast_core::{
     build::Cluster,
     invalid::Invalid,
     label::{self, ClusterLabels},
-    name,
-    version,
+    name, version,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use semver::Version;

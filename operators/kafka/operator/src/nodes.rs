@@ -26,7 +26,11 @@ impl Dialer {
                 addresses.controllers.insert(*id, at(address, CONTROLLER_PORT));
             }
         }
-        let settings = Settings { deadline: DEADLINE, client_id: "ballast-kafka-operator".to_owned(), ..Settings::default() };
+        let settings = Settings {
+            deadline: DEADLINE,
+            client_id: "ballast-kafka-operator".to_owned(),
+            ..Settings::default()
+        };
         Client::new(Arc::new(addresses), settings)
     }
 }

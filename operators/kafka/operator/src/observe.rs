@@ -25,14 +25,15 @@ pub async fn ask(desired: &Desired, children: &Children, kafka: &Dialer) -> Answ
     let ids: Vec<i32> = running.iter().map(|(id, _)| *id).collect();
     let mut answers = Answers { probes: probes(desired, &client, &ids).await, ..Answers::default() };
     let answering = |broker: bool| {
-        desired_nodes(desired, &answers).any(|(is_broker, is_controller)| if broker { is_broker } else { is_controller })
+        desired_nodes(desired, &answers)
+            .any(|(is_broker, is_controller)| if broker { is_broker } else { is_controller })
     };
     let (brokers, controllers) = (answering(true), answering(false));
     if brokers {
         ask_brokers(desired, children, &client.at(Route::Brokers), &mut answers).await;
     }
     if answers.quorum.is_none() && controllers {
-        answers.quorum = client.at(Route::Controllers).describe_quorum().await.ok().map(quorum);
+        answers.quorum = client.at(Route::Controllers).describe_quorum().await.ok().as_ref().map(quorum);
     }
     answers
 }
@@ -49,7 +50,8 @@ fn desired_nodes<'a>(desired: &'a Desired, answers: &'a Answers) -> impl Iterato
 async fn probes(desired: &Desired, client: &Client, ids: &[i32]) -> BTreeMap<i32, Result<(), String>> {
     let asked = ids.iter().map(|id| async move {
         let pool = desired.pools.iter().find(|pool| pool.owns(*id));
-        let route = if pool.is_some_and(|pool| pool.broker) { Route::Broker(*id) } else { Route::Controller(*id) };
+        let route =
+            if pool.is_some_and(|pool| pool.broker) { Route::Broker(*id) } else { Route::Controller(*id) };
         let answer = client.at(route).features().await;
         (*id, answer.map(drop).map_err(|error| error.to_string()))
     });
@@ -72,12 +74,16 @@ async fn ask_brokers(desired: &Desired, children: &Children, brokers: &Admin, an
         });
         answers.brokers = Some(registered.collect());
     }
-    answers.quorum = quorum_.ok().map(quorum);
+    answers.quorum = quorum_.ok().as_ref().map(quorum);
     answers.metadata_level = features.ok().and_then(|features| features.level(METADATA_VERSION));
     let Ok(topics) = topics else { return };
     // Topics that are there and cannot be described may have any replicas.
     if topics.missing.is_empty() {
-        let needed = if wants_restarts(desired, children) { min_isr(brokers, &topics.found).await } else { BTreeMap::new() };
+        let needed = if wants_restarts(desired, children) {
+            min_isr(brokers, &topics.found).await
+        } else {
+            BTreeMap::new()
+        };
         answers.partitions = Some(partitions(topics.found, &needed));
     }
 }
@@ -86,7 +92,9 @@ async fn ask_brokers(desired: &Desired, children: &Children, brokers: &Admin, an
 async fn min_isr(brokers: &Admin, topics: &[client::Topic]) -> BTreeMap<String, usize> {
     let resources: Vec<client::Resource> =
         topics.iter().map(|topic| client::Resource::Topic(topic.name.clone())).collect();
-    let Ok(configs) = brokers.describe_configs(&resources, Some(&[MIN_ISR])).await else { return BTreeMap::new() };
+    let Ok(configs) = brokers.describe_configs(&resources, Some(&[MIN_ISR])).await else {
+        return BTreeMap::new();
+    };
     configs
         .into_iter()
         .filter_map(|(resource, entries)| {
@@ -113,7 +121,7 @@ fn partitions(topics: Vec<client::Topic>, needed: &BTreeMap<String, usize>) -> V
     topics.into_iter().flat_map(of_topic).collect()
 }
 
-fn quorum(quorum: client::Quorum) -> Quorum {
+fn quorum(quorum: &client::Quorum) -> Quorum {
     let replica = |voter: &client::Voter| Replica {
         id: voter.id,
         directory: URL_SAFE_NO_PAD.encode(voter.directory.as_bytes()),

@@ -92,10 +92,16 @@ impl Operator for KafkaOperator {
         let partitions = observed.answers.partitions.iter().flatten();
         vec![
             ("nodes", count(observed.nodes.iter().filter(|node| node.wanted).count())),
-            ("nodes_serving", count(observed.nodes.iter().filter(|node| node.wanted && node.serves()).count())),
+            (
+                "nodes_serving",
+                count(observed.nodes.iter().filter(|node| node.wanted && node.serves()).count()),
+            ),
             ("quorum", f64::from(u8::from(observed.quorum_serves() == Some(true)))),
             ("partitions", count(partitions.clone().count())),
-            ("partitions_offline", count(partitions.clone().filter(|partition| partition.leader.is_none()).count())),
+            (
+                "partitions_offline",
+                count(partitions.clone().filter(|partition| partition.leader.is_none()).count()),
+            ),
             (
                 "partitions_under_replicated",
                 count(partitions.filter(|partition| partition.isr.len() < partition.replicas.len()).count()),

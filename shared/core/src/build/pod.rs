@@ -69,7 +69,10 @@ fn spec(cluster: &Cluster, member: &Member) -> PodSpec {
         security_context: Some(security::pod(member.application.user_id)),
         termination_grace_period_seconds: Some(member.application.grace_seconds),
         init_containers: Some(
-            [container::prepare(cluster, member)].into_iter().chain(container::setup(cluster, member)).collect(),
+            [container::prepare(cluster, member)]
+                .into_iter()
+                .chain(container::setup(cluster, member))
+                .collect(),
         ),
         containers: vec![container::application(cluster, member)],
         volumes: Some(volumes(member)),

@@ -1,10 +1,6 @@
 //! The bootstrap record: written before the first permission is given, and what follows from it.
 
-use ballast_core::{
-    bootstrap::Record,
-    guard::ticket::TicketKind,
-    object::ObjectRef,
-};
+use ballast_core::{bootstrap::Record, guard::ticket::TicketKind, object::ObjectRef};
 use ballast_etcd_core::{
     build::{self, Place},
     observed::Observed,

@@ -32,7 +32,10 @@ pub(super) fn server(desired: &Desired, pool: &Pool) -> Document {
     }
     file.set("node.id", "${BALLAST_ORDINAL}")
         .set("process.roles", roles.join(","))
-        .set("controller.quorum.bootstrap.servers", format!("{}:{CONTROLLER_PORT}", controllers_host(desired)))
+        .set(
+            "controller.quorum.bootstrap.servers",
+            format!("{}:{CONTROLLER_PORT}", controllers_host(desired)),
+        )
         .set("controller.listener.names", CONTROLLER)
         .set("listeners", listeners(""))
         .set("advertised.listeners", listeners("${BALLAST_HOST}"))

@@ -113,5 +113,9 @@ pub(super) fn proceed(context: &Context<'_>, record: &Record) -> Next {
     if node.ticket.is_none() {
         return again;
     }
-    wait("first-controller-starts", "FirstControllerStarting", format!("{} has not started yet: {}", node.name, state(node)))
+    wait(
+        "first-controller-starts",
+        "FirstControllerStarting",
+        format!("{} has not started yet: {}", node.name, state(node)),
+    )
 }

@@ -114,7 +114,9 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
         return wait(
             "one-cluster-id",
             "SplitBrain",
-            format!("a node answers for the cluster {id}, not {expected}: nothing is changed, a person must decide"),
+            format!(
+                "a node answers for the cluster {id}, not {expected}: nothing is changed, a person must decide"
+            ),
         );
     }
     if let (None, Err(message)) = (record, versions::supported(&desired.version)) {
@@ -139,7 +141,11 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
         nodes::superfluous,
         rollout::next,
     ];
-    concerns.iter().map(|concern| concern(context)).find(|next| *next != Next::Nothing).unwrap_or(Next::Nothing)
+    concerns
+        .iter()
+        .map(|concern| concern(context))
+        .find(|next| *next != Next::Nothing)
+        .unwrap_or(Next::Nothing)
 }
 
 pub(crate) fn busy(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Next {
@@ -160,7 +166,8 @@ pub(crate) fn state(node: &Node) -> String {
         return "its volume is full: increase spec.nodePools[].storage.volumes[].size".to_owned();
     }
     if pod.out_of_memory && !pod.running {
-        return "it was killed for lack of memory: increase spec.nodePools[].resources.limits.memory".to_owned();
+        return "it was killed for lack of memory: increase spec.nodePools[].resources.limits.memory"
+            .to_owned();
     }
     if pod.deletion_due.is_some() {
         return if pod.node_lost { "its Kubernetes node is lost" } else { "its pod is stopping" }.to_owned();

@@ -45,15 +45,15 @@ pub(super) fn tickets(context: &Context<'_>) -> Next {
 
 /// Controllers that follow and have caught up get a vote, one at a time, while the quorum serves.
 pub(super) fn voters(context: &Context<'_>) -> Next {
-    let observed = context.observed;
-    let Some(quorum) = &observed.answers.quorum else { return Next::Nothing };
-    let candidate = observed.nodes.iter().find(|node| {
+    let seen = context.observed;
+    let Some(quorum) = &seen.answers.quorum else { return Next::Nothing };
+    let candidate = seen.nodes.iter().find(|node| {
         node.wanted && node.controller && node.voter.is_none() && node.started() && node.ticket.is_none()
     });
     let Some((node, observer)) = candidate.and_then(|node| Some((node, node.observer.as_ref()?))) else {
         return Next::Nothing;
     };
-    if observed.quorum_serves() != Some(true) {
+    if seen.quorum_serves() != Some(true) {
         return wait(
             "quorum-serves",
             "QuorumAtRisk",
@@ -63,11 +63,7 @@ pub(super) fn voters(context: &Context<'_>) -> Next {
     if !quorum.caught_up(observer, CAUGHT_UP) {
         return busy("controller-caught-up", "ControllerCatchingUp", format!("{} is catching up", node.name));
     }
-    Next::Do(Intent::AddVoter {
-        node: node.name.clone(),
-        id: node.id,
-        directory: observer.directory.clone(),
-    })
+    Next::Do(Intent::AddVoter { node: node.name.clone(), id: node.id, directory: observer.directory.clone() })
 }
 
 /// Nodes of a pool that is no longer in the specification, and nodes that the operator did not add, are never touched.
@@ -88,7 +84,10 @@ pub(super) fn strangers(context: &Context<'_>) -> Next {
         return wait(
             "no-foreign-nodes",
             "ForeignNode",
-            format!("Kafka knows nodes that this operator did not add: {}; unregister or remove them", ids.join(", ")),
+            format!(
+                "Kafka knows nodes that this operator did not add: {}; unregister or remove them",
+                ids.join(", ")
+            ),
         );
     }
     Next::Nothing

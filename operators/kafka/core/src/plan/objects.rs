@@ -50,7 +50,10 @@ fn stateful_set(context: &Context<'_>, node: &Node, pool: &Pool, started: bool) 
         Some(set) => set.claim.clone()?,
         None => {
             let claim = node.claims.iter().find(|claim| !claim.deleting && claim.phase == "Bound")?;
-            if !started || node.ticket.is_some() || node.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some()) {
+            if !started
+                || node.ticket.is_some()
+                || node.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some())
+            {
                 return None;
             }
             claim.reference.name.clone()
@@ -92,7 +95,11 @@ pub(super) fn prune(context: &Context<'_>, plan: &mut Plan<Intent>) {
     let budgets = children.disruption_budgets.iter().filter(|_| !context.desired.budget);
     let budgets = budgets.map(|budget| (Kind::PodDisruptionBudget, &budget.metadata));
     let unwanted = configs.chain(budgets).filter(|(_, metadata)| {
-        metadata.owner_references.iter().flatten().any(|owner| owner.uid == context.desired.cluster.labels.uid)
+        metadata
+            .owner_references
+            .iter()
+            .flatten()
+            .any(|owner| owner.uid == context.desired.cluster.labels.uid)
     });
     plan.prune.extend(unwanted.filter_map(|(kind, metadata)| {
         Some(ObjectRef { kind, name: metadata.name.clone()?, uid: metadata.uid.clone()? })

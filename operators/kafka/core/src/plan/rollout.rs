@@ -71,11 +71,18 @@ fn update(context: &Context<'_>, node: &Node, why: &str) -> Option<Intent> {
 fn before_restart(context: &Context<'_>, node: &Node) -> Vec<Blocked> {
     let observed = context.observed;
     let mut blocked = vec![];
-    if let Some(other) = observed.nodes.iter().find(|other| other.id != node.id && other.wanted && !other.serves()) {
+    if let Some(other) =
+        observed.nodes.iter().find(|other| other.id != node.id && other.wanted && !other.serves())
+    {
         blocked.push(Blocked::new(
             "others-serve",
             "NodeNotServing",
-            format!("{} is restarted only while all others serve; {} does not: {}", node.name, other.name, state(other)),
+            format!(
+                "{} is restarted only while all others serve; {} does not: {}",
+                node.name,
+                other.name,
+                state(other)
+            ),
         ));
     }
     if node.controller && !quorum_without(context, node) {

@@ -77,26 +77,19 @@ pub(super) fn resolve(pools: &[NodePool], invalid: &mut Vec<Invalid>) -> Vec<Poo
 }
 
 fn start(pools: &[NodePool], index: usize, field: &str, invalid: &mut Vec<Invalid>) -> i32 {
-    match pools[index].node_ids {
-        Some(ids) => {
-            if ids.start < 0 || ids.start % POOL_WIDTH != 0 {
-                invalid.push(Invalid::new(
-                    format!("{field}.nodeIds.start"),
-                    format!("must be a multiple of {POOL_WIDTH}, is {}", ids.start),
-                ));
-            }
-            ids.start
-        }
-        None => {
-            if pools.len() > 1 {
-                invalid.push(Invalid::new(
-                    format!("{field}.nodeIds.start"),
-                    "is required where there is more than one pool: give a multiple of 100 that no other pool has",
-                ));
-            }
-            0
-        }
+    let field = format!("{field}.nodeIds.start");
+    let start = pools[index].node_ids.map(|ids| ids.start);
+    if start.is_none() && pools.len() > 1 {
+        invalid.push(Invalid::new(
+            &field,
+            "is required where there is more than one pool: give a multiple of 100 that no other pool has",
+        ));
     }
+    let start = start.unwrap_or(0);
+    if start < 0 || start % POOL_WIDTH != 0 {
+        invalid.push(Invalid::new(field, format!("must be a multiple of {POOL_WIDTH}, is {start}")));
+    }
+    start
 }
 
 fn check_together(pools: &[Pool], invalid: &mut Vec<Invalid>) {
@@ -192,9 +185,7 @@ fn volume(pool: &NodePool, field: &str, invalid: &mut Vec<Invalid>) -> (String, 
 
 /// The heap in bytes: as the user says, else half of the memory, so that the rest is there for the page cache.
 fn heap(pool: &NodePool, resources: &Value, field: &str, invalid: &mut Vec<Invalid>) -> u64 {
-    let bytes = |text: &str| {
-        quantity::parse(text).ok().and_then(|amount| u64::try_from(amount.bytes()).ok())
-    };
+    let bytes = |text: &str| quantity::parse(text).ok().and_then(|amount| u64::try_from(amount.bytes()).ok());
     let memory = ["/limits/memory", "/requests/memory"].iter().find_map(|pointer| {
         let amount = resources.pointer(pointer)?;
         bytes(amount.as_str().map_or_else(|| amount.to_string(), str::to_owned).as_str())
@@ -222,7 +213,14 @@ fn overlay(pool: &NodePool, field: &str, invalid: &mut Vec<Invalid>) -> Option<O
         containers: &[APPLICATION, container::PREPARE, crate::build::FORMAT],
         volumes: &pod::VOLUMES,
         // What the JVM and the scripts of the image read.
-        env_prefixes: &["KAFKA_", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", "LD_"],
+        env_prefixes: &[
+            "KAFKA_",
+            "JAVA_TOOL_OPTIONS",
+            "JDK_JAVA_OPTIONS",
+            "_JAVA_OPTIONS",
+            "CLASSPATH",
+            "LD_",
+        ],
         mount_paths: &pod::MOUNT_PATHS,
     };
     match Overlay::validate(pool.pod.template.as_ref()?, &format!("{field}.pod.template"), &rules) {

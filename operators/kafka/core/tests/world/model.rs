@@ -39,7 +39,12 @@ pub fn id(member: &str) -> i32 {
 impl Kafka {
     fn replica(&self, id: i32, directory: &str) -> Replica {
         let alive = self.process(id).is_some();
-        Replica { id, directory: directory.to_owned(), end_offset: 9, caught_up: if alive { 100_000 } else { 1 } }
+        Replica {
+            id,
+            directory: directory.to_owned(),
+            end_offset: 9,
+            caught_up: if alive { 100_000 } else { 1 },
+        }
     }
 
     /// The process of a node that answers.
@@ -86,7 +91,8 @@ impl Kafka {
             *fenced |= !self.running.values().any(|process| self::id(&process.member) == *id);
         }
         let leader = *self.voters.keys().find(|id| self.process(**id).is_some()).unwrap();
-        let observers = self.running.values().filter(|process| !self.voters.contains_key(&id(&process.member)));
+        let observers =
+            self.running.values().filter(|process| !self.voters.contains_key(&id(&process.member)));
         answers.quorum = Some(Quorum {
             leader,
             voters: self.voters.iter().map(|(id, directory)| self.replica(*id, directory)).collect(),
@@ -134,7 +140,8 @@ impl Application for Kafka {
     }
 
     fn ready(&self, pod: &str) -> bool {
-        self.has_quorum() && self.running.get(pod).is_some_and(|process| self.process(id(&process.member)).is_some())
+        self.has_quorum()
+            && self.running.get(pod).is_some_and(|process| self.process(id(&process.member)).is_some())
     }
 
     fn ended(&mut self) -> Vec<String> {

@@ -97,7 +97,12 @@ impl Simulation {
     fn settle(&mut self) {
         self.world.step(&mut self.kafka);
         self.world.step(&mut self.kafka);
-        assert!(self.kafka.begun.len() <= 1, "a second quorum was begun: {:?}\n{}", self.kafka.begun, self.told());
+        assert!(
+            self.kafka.begun.len() <= 1,
+            "a second quorum was begun: {:?}\n{}",
+            self.kafka.begun,
+            self.told()
+        );
     }
 
     pub fn told(&self) -> String {
@@ -148,7 +153,8 @@ impl Simulation {
                 }
                 let claim_uid = self.claim(desired, observed, pool(name), place)?;
                 if !found.is_some_and(|found| matches!(found.record, Record::Granted { .. })) {
-                    let record = Record::Granted { member, claim: place.claim.clone(), claim_uid: claim_uid.clone() };
+                    let record =
+                        Record::Granted { member, claim: place.claim.clone(), claim_uid: claim_uid.clone() };
                     self.record(desired, &record)?;
                 }
                 self.start(desired, observed, pool(name), place, TicketKind::Bootstrap, claim_uid)
@@ -183,7 +189,13 @@ impl Simulation {
         }
     }
 
-    fn claim(&mut self, desired: &Desired, observed: &Observed, pool: &Pool, place: &Place) -> Result<String, Died> {
+    fn claim(
+        &mut self,
+        desired: &Desired,
+        observed: &Observed,
+        pool: &Pool,
+        place: &Place,
+    ) -> Result<String, Died> {
         let mut claims = observed.nodes.iter().flat_map(|node| &node.claims);
         match claims.find(|claim| claim.reference.name == place.claim) {
             Some(claim) => Ok(claim.reference.uid.clone()),
@@ -218,14 +230,20 @@ impl Simulation {
         let mut map = config_map::bootstrap(&desired.cluster, record);
         let children = self.world.children(APPLICATION, NAME);
         map.metadata.resource_version =
-            ballast_core::bootstrap::find(&children, &desired.cluster.labels.uid, NAME).unwrap().map(|found| found.2);
+            ballast_core::bootstrap::find(&children, &desired.cluster.labels.uid, NAME)
+                .unwrap()
+                .map(|found| found.2);
         self.write("record".to_owned(), |sim| sim.world.replace(&map.into()).map(drop).unwrap())
     }
 
     fn stop(&mut self, node: &str, uid: &str) -> Result<(), Died> {
         let left = self.kafka.topic.iter().filter(|id| self.kafka.process(**id).is_some());
         let left = left.filter(|id| **id != crate::model::id(node)).count();
-        assert!(self.kafka.topic.len() <= 2 || left >= 2, "stopping {node} leaves {left} in sync\n{}", self.told());
+        assert!(
+            self.kafka.topic.len() <= 2 || left >= 2,
+            "stopping {node} leaves {left} in sync\n{}",
+            self.told()
+        );
         self.write(format!("stop {node}"), |sim| drop(sim.world.delete_pod(&format!("{node}-0"), uid, None)))
     }
 
@@ -257,7 +275,8 @@ impl Simulation {
     /// Everything is as it should be, as far as a user can see.
     pub fn is_ready(&self) -> bool {
         let conditions = self.resource.status.iter().flat_map(|status| &status.conditions);
-        let ready = conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let ready =
+            conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
         ready && self.blocked.is_empty()
     }
 
@@ -272,7 +291,12 @@ impl Simulation {
                 return;
             }
         }
-        panic!("not converged; blocked: {:?}; status: {:#?}\n  {}", self.blocked, self.resource.status, self.told());
+        panic!(
+            "not converged; blocked: {:?}; status: {:#?}\n  {}",
+            self.blocked,
+            self.resource.status,
+            self.told()
+        );
     }
 
     /// Passes until the plan is held back by this reason, and twenty more in which it stays so and nothing is written.

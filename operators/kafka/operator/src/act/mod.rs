@@ -3,8 +3,7 @@
 mod start;
 
 use ballast_kafka_core::{
-    CONTROLLER_PORT,
-    build,
+    CONTROLLER_PORT, build,
     intent::Intent,
     observed::{Observed, addresses},
     validate::{Desired, Pool},
