@@ -147,7 +147,7 @@ runbooks() {
     ); do
       # What stands in such literals without being a reason: states of members, of claims and of containers.
       case "$word" in
-        Leader | Follower | Learner | None | Serving | NotServing | Unknown | Lost | Bound | Image | CreateContainer*) ;;
+        Leader | Follower | Learner | None | Serving | NotServing | Unknown | Lost | Bound | Image | CreateContainer* | Voter | Observer | Active | Fenced | Unregistered) ;;
         *) grep -qE "(\`|^### )$word(\`|$)" "docs/runbooks/$operator.md" || missing+=("$operator: $word") ;;
       esac
     done
