@@ -72,7 +72,7 @@ bench: testbed ## Figures at scale: memory, latency, requests; ARGS="--clusters 
 ci: prerequisites ## What a change must pass: check, test, and the scenarios of the gate
 	@scripts/ci.sh
 
-images: lab ## The operator's image, as an archive for `docker load` or `ctr images import`, without Docker
+images: lab ## The operators' images, as archives for `docker load` or `ctr images import`, without Docker
 	@scripts/images.sh
 
 sbom: prerequisites ## A list of everything that the operator is built of, as CycloneDX; ARGS=FOLDER
