@@ -38,6 +38,10 @@
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch, delete]
+# None is made yet; the runtime watches them.
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [list, watch]
 # The Secret that tells applications how to connect; no list, no watch.
 - apiGroups: [""]
   resources: [secrets]

@@ -34,8 +34,17 @@ pub fn from_binaries(
 }
 
 /// The shared libraries of a program: path in the image, and file. None when it is static.
-pub(super) fn libraries_of(program: &Path) -> Result<BTreeMap<String, PathBuf>> {
-    let output = Command::new("ldd").arg(program).output().context("cannot start ldd")?;
+fn libraries_of(program: &Path) -> Result<BTreeMap<String, PathBuf>> {
+    libraries_beside(program, &[])
+}
+
+/// The same for a program that finds some of them in these folders.
+pub(super) fn libraries_beside(program: &Path, folders: &[PathBuf]) -> Result<BTreeMap<String, PathBuf>> {
+    let mut ldd = Command::new("ldd");
+    if !folders.is_empty() {
+        ldd.env("LD_LIBRARY_PATH", std::env::join_paths(folders)?);
+    }
+    let output = ldd.arg(program).output().context("cannot start ldd")?;
     if !output.status.success() {
         // ldd fails for a static program; and then there is nothing to add.
         return Ok(BTreeMap::new());

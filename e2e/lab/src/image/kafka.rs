@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::base::identity;
-use super::binary::libraries_of;
+use super::binary::libraries_beside;
 use super::{Entry, Image, build};
 use crate::{Progress, command, layout};
 
@@ -39,7 +39,7 @@ pub fn kafka(version: &str, checkout: &Path, progress: &Progress) -> Result<(Str
         let program =
             relative.starts_with("bin/") || relative.ends_with("jspawnhelper") || relative.contains(".so");
         if program {
-            libraries.extend(libraries_of(&file)?);
+            libraries.extend(libraries_beside(&file, &[java.join("lib"), java.join("lib/server")])?);
         }
         let mode = if program { 0o755 } else { 0o644 };
         entries.push(Entry { mode, ..Entry::program(format!("{JAVA_HOME}/{relative}"), file) });
