@@ -18,7 +18,7 @@ pub(super) async fn run(environment: &Environment) -> Result<()> {
         let text = |key: &str| node[key].as_str().unwrap_or_default().to_owned();
         println!(
             "  {:<3} {:<18} {:<11} {:<8} {}",
-            node["id"],
+            node["id"].to_string(),
             text("name"),
             text("controller"),
             text("broker"),
