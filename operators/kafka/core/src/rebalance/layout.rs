@@ -57,6 +57,8 @@ pub(super) struct Layout<'a> {
     /// Replicas per topic and staying broker on average, at least 1.
     crowd_average: Vec<f64>,
     seeds: Vec<u64>,
+    /// Brokers with one replica that is more of a resource than any broker should have: nothing is moved because of them.
+    hopeless: Vec<[bool; RESOURCES]>,
     pub(super) copied: Vec<Copied>,
 }
 
@@ -116,6 +118,7 @@ impl<'a> Layout<'a> {
             crowd_row,
             crowd_average: replicas.iter().map(average).collect(),
             seeds: order::seeds(snapshot),
+            hopeless: vec![[false; RESOURCES]; brokers.len()],
             copied: Vec::new(),
             loads,
         };
@@ -165,6 +168,28 @@ impl<'a> Layout<'a> {
     pub(super) fn ratio(&self, broker: u16, resource: Resource) -> f64 {
         let fair = self.fair(broker)[resource.index()];
         if fair > 0.0 { self.load(broker)[resource.index()] / fair } else { 0.0 }
+    }
+
+    /// What a broker has, compared with its share, if moving other replicas away can help it; else 0.
+    pub(super) fn helpable(&self, broker: u16, resource: Resource) -> f64 {
+        let hopeless = self.hopeless[usize::from(broker)][resource.index()];
+        if hopeless { 0.0 } else { self.ratio(broker, resource) }
+    }
+
+    /// Marks brokers that no move brings below the limit, since one replica alone is above it for every broker.
+    pub(super) fn give_up(&mut self, limit: f64, resources: &[Resource]) {
+        for resource in resources {
+            let index = resource.index();
+            let most = self.roster.targets.iter().map(|broker| self.fair(*broker)[index]).fold(0.0, f64::max);
+            for row in 0..self.snapshot.len() {
+                for position in 0..self.list(row).len() {
+                    if most > 0.0 && self.cost(row, position)[index] > limit * most {
+                        let broker = usize::from(self.list(row)[position]);
+                        self.hopeless[broker][index] = true;
+                    }
+                }
+            }
+        }
     }
 
     /// Whether a broker's disk has room for so many bytes more, below the high-water mark.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{
     layout::Layout,
     load::{self, Load, Resource},
-    target::{burden, relief},
+    target::{burden, improves, relief},
 };
 
 /// What moves with the leadership.
@@ -53,7 +53,7 @@ fn crowded(layout: &Layout<'_>, above: f64, drivers: &[Resource]) -> Vec<u16> {
 }
 
 fn highest(layout: &Layout<'_>, broker: u16, drivers: &[Resource]) -> f64 {
-    drivers.iter().map(|resource| layout.ratio(broker, *resource)).fold(0.0, f64::max)
+    drivers.iter().map(|resource| layout.helpable(broker, *resource)).fold(0.0, f64::max)
 }
 
 /// How many partitions got another leader.
@@ -120,16 +120,14 @@ fn best(
         if strict && exceeds(layout, broker, &load, above, drivers) {
             continue;
         }
-        let gain = relief + burden(layout, broker, &load);
-        if gain < -LEAST && best.is_none_or(|(_, least)| gain < least) {
+        let burden = burden(layout, broker, &load);
+        let gain = relief + burden;
+        if improves(relief, burden) && best.is_none_or(|(_, least)| gain < least) {
             best = Some((position, gain));
         }
     }
     best
 }
-
-/// Less than this is rounding.
-const LEAST: f64 = 1e-9;
 
 /// Whether a load brings a broker above the limit.
 pub(super) fn exceeds(

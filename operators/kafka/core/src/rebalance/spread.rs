@@ -10,7 +10,7 @@ use super::{
     load::{Load, Resource, whole},
     request::Request,
     snapshot::BrokerId,
-    target::{self, Preference, Rule, relief},
+    target::{self, Preference, Rule, improves, relief},
 };
 
 /// A broker that has more than its share.
@@ -121,5 +121,5 @@ fn offer(
         |broker: u16, cost: &Load| layout.load(broker)[index] + cost[index] <= layout.fair(broker)[index];
     let (broker, burden) =
         target::find(layout, (row, position), receivers, (Rule::Elective, Preference::Even), wants).ok()?;
-    (relief(layout, donor, &cost) + burden < 0.0).then_some((position, broker))
+    improves(relief(layout, donor, &cost), burden).then_some((position, broker))
 }

@@ -103,6 +103,14 @@ pub(super) fn burden(layout: &Layout<'_>, broker: u16, cost: &Load) -> f64 {
     weigh(layout.heat(broker), &layout.slope(broker, cost))
 }
 
+/// Whether the cluster is better when a load goes from a broker to another. Both sides can be very large numbers, and a
+/// difference that is only their rounding would move things to and fro for ever.
+pub(super) fn improves(relief: f64, burden: f64) -> bool {
+    relief + burden < -ROUNDING * relief.abs()
+}
+
+const ROUNDING: f64 = 1e-6;
+
 fn weigh(heat: &Load, slope: &Load) -> f64 {
     heat.iter().zip(slope).map(|(heat, slope)| heat * slope).sum()
 }

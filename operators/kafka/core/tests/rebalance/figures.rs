@@ -88,7 +88,7 @@ fn drain_20_of_200_brokers_with_900_000_partitions() {
 #[ignore = "figures: run in release"]
 fn drain_of_a_mixed_cluster() {
     let shape = Shape {
-        brokers: 60,
+        brokers: 32,
         racks: 3,
         skewed: true,
         partitions: 50_000,

@@ -47,6 +47,19 @@ fn what_cannot_be_more_even_is_left() {
 }
 
 #[test]
+fn one_leader_among_many_brokers_is_left_where_it_is() {
+    let racks = ["", "", "", "", "", "", "", "", "", "", "", ""];
+    for number in 0..20 {
+        let one = Partition {
+            bytes_in: Some(7.3),
+            bytes_out: Some(1.9),
+            ..partition("t", number, vec![1, 2, 3], 10)
+        };
+        assert_eq!(World::new(&racks, vec![one]).plan(&Request::drain(&[])).moves, []);
+    }
+}
+
+#[test]
 fn a_replica_that_is_behind_does_not_lead() {
     let mut world = skewed();
     for partition in &mut world.partitions {

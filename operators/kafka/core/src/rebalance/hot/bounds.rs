@@ -8,7 +8,7 @@ use super::super::{
 };
 
 /// Resources that leave a broker only with a replica.
-const TIED: [Resource; 3] = [Resource::Disk, Resource::NetworkIn, Resource::Replicas];
+pub(super) const TIED: [Resource; 3] = [Resource::Disk, Resource::NetworkIn, Resource::Replicas];
 
 /// Bytes that have to be copied for every staying broker to come down to the limit.
 ///
@@ -19,7 +19,7 @@ pub(super) fn bytes(layout: &Layout<'_>, limit: f64, drivers: &[Resource]) -> u6
     let mut most = vec![0.0_f64; layout.loads().len()];
     for resource in TIED.into_iter().filter(|resource| drivers.contains(resource)) {
         let crowded = |broker: u16| {
-            layout.roster.staying[usize::from(broker)] && layout.ratio(broker, resource) > limit
+            layout.roster.staying[usize::from(broker)] && layout.helpable(broker, resource) > limit
         };
         let mut held: Vec<(u16, f64, f64)> = Vec::new();
         for row in 0..layout.snapshot.len() {

@@ -14,9 +14,6 @@ use super::{
     request::{Goal, Request},
 };
 
-/// How often replicas are moved and leadership is evened out after it.
-const ROUNDS: usize = 2;
-
 pub(super) fn plan(layout: &mut Layout<'_>, flights: &Flights, request: &Request) -> Found {
     let hot = request.goal == Goal::HotPartitions;
     // What should be even, and what of it leadership alone can change.
@@ -35,12 +32,16 @@ pub(super) fn plan(layout: &mut Layout<'_>, flights: &Flights, request: &Request
     for (row, view) in layout.snapshot.views().enumerate() {
         frozen[row] |= view.source().is_none();
     }
+    layout.give_up(request.stop, drivers);
     leaders::even(layout, &frozen, request.stop, led);
     found.lower_bound_bytes = bounds::bytes(layout, request.stop, drivers);
     let mut search = search::Search::new(layout, frozen, request, drivers);
-    // Replicas that move take leadership along, which then is uneven again: free to mend, and mostly enough.
-    for _ in 0..ROUNDS {
-        search.run();
+    // First what leadership cannot change, which has to be copied anyway; that takes leadership along, and gives it new
+    // places. Only what is then still above the limit is worth copying for the sake of leadership.
+    let tied: Vec<Resource> =
+        bounds::TIED.into_iter().filter(|resource| drivers.contains(resource)).collect();
+    for wanted in [&tied[..], drivers] {
+        search.run(wanted);
         leaders::even(search.layout, &search.frozen, request.stop, led);
     }
     found.unresolved = emit::above(layout, request.stop, drivers);

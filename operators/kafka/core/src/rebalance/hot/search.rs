@@ -8,7 +8,7 @@ use super::{
         leaders,
         load::{Resource, real},
         request::Request,
-        target::{self, Preference, Rule, relief},
+        target::{self, Preference, Rule, improves, relief},
     },
     swap,
 };
@@ -17,7 +17,10 @@ use super::{
 type Place = (u16, Resource);
 
 /// Swaps that are looked for. They are rarely needed, and each search looks at many pairs.
-const SWAPS: usize = 32;
+const SWAPS: usize = 8;
+
+/// Replicas for which no broker is found, before a place counts as stuck: when the densest all fail, the rest does too.
+const TRIES: usize = 256;
 
 pub(super) struct Search<'a, 'b> {
     pub(super) layout: &'b mut Layout<'a>,
@@ -57,8 +60,8 @@ impl<'a, 'b> Search<'a, 'b> {
         }
     }
 
-    /// Goes on until nobody is above the limit, or nothing helps.
-    pub(super) fn run(&mut self) {
+    /// Goes on until nobody is above the limit of what is wanted, or nothing helps.
+    pub(super) fn run(&mut self, wanted: &[Resource]) {
         let mut swaps = SWAPS;
         // What replicas cost has changed, if they lead now.
         self.ranked.clear();
@@ -66,7 +69,7 @@ impl<'a, 'b> Search<'a, 'b> {
         // What is relieved can take from what was stuck before: that gets a second chance.
         let mut again = true;
         loop {
-            let Some((broker, resource)) = self.worst(&stuck) else {
+            let Some((broker, resource)) = self.worst(wanted, &stuck) else {
                 if stuck.is_empty() || !again {
                     return;
                 }
@@ -94,13 +97,12 @@ impl<'a, 'b> Search<'a, 'b> {
         self.layout.replace(row, position, to);
     }
 
-    fn worst(&self, stuck: &BTreeSet<Place>) -> Option<Place> {
+    fn worst(&self, wanted: &[Resource], stuck: &BTreeSet<Place>) -> Option<Place> {
         let staying = (0_u16..).zip(&self.layout.roster.staying).filter(|(_, staying)| **staying);
-        let places =
-            staying.flat_map(|(broker, _)| self.drivers.iter().map(move |resource| (broker, *resource)));
+        let places = staying.flat_map(|(broker, _)| wanted.iter().map(move |resource| (broker, *resource)));
         places
             .filter(|place| !stuck.contains(place))
-            .map(|place| (self.layout.ratio(place.0, place.1), place))
+            .map(|place| (self.layout.helpable(place.0, place.1), place))
             .filter(|(ratio, _)| *ratio > self.limit + 1e-9)
             .max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))
             .map(|(_, place)| place)
@@ -124,6 +126,7 @@ impl<'a, 'b> Search<'a, 'b> {
         ranked.retain(|row| self.layout.list(*row).contains(&broker));
         let overload = self.overload(broker, resource);
         let mut best: Option<Step> = None;
+        let mut tries = 0;
         for row in ranked.iter().copied() {
             let Some(position) = self.position(row, broker) else { continue };
             let bytes = self.layout.bytes(row, position);
@@ -136,6 +139,10 @@ impl<'a, 'b> Search<'a, 'b> {
             if best.as_ref().is_some_and(|best| best.worth >= worth) || bytes > self.bytes {
                 continue;
             }
+            tries += 1;
+            if best.is_none() && tries > TRIES {
+                break;
+            }
             let (layout, limit, drivers) = (&*self.layout, self.limit, self.drivers);
             let found = target::find(
                 layout,
@@ -145,7 +152,7 @@ impl<'a, 'b> Search<'a, 'b> {
                 |to, cost| !leaders::exceeds(layout, to, cost, limit, drivers),
             );
             if let Ok((to, burden)) = found
-                && relief(layout, broker, &cost) + burden < 0.0
+                && improves(relief(layout, broker, &cost), burden)
             {
                 best = Some(Step { worth, row, position, to });
             }

@@ -4,7 +4,7 @@ use super::{
     super::{
         layout::Layout,
         load::{self, Load, Resource},
-        target::{self, Preference, Rule, burden, relief},
+        target::{self, Preference, Rule, burden, improves, relief},
     },
     search::{Search, worth},
 };
@@ -101,7 +101,7 @@ fn helps(search: &Search<'_, '_>, (broker, given): (u16, &Held), (taker, returne
         change[index] <= 0.0 || layout.load(taker)[index] + change[index] <= limit
     });
     within
-        && relief(layout, broker, &change) + burden(layout, taker, &change) < 0.0
+        && improves(relief(layout, broker, &change), burden(layout, taker, &change))
         && fits(layout, given.at, taker)
         && fits(layout, returned.at, broker)
 }
