@@ -60,7 +60,7 @@ impl Shape {
 
     pub fn brokers(&self) -> Vec<Broker> {
         let rack = |index: usize| {
-            let rack = if self.skewed && index % 2 == 0 {
+            let rack = if self.skewed && index.is_multiple_of(2) {
                 0
             } else {
                 (index / (1 + usize::from(self.skewed))) % self.racks

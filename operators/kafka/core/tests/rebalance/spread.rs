@@ -30,8 +30,8 @@ fn new_brokers_are_filled_to_their_share() {
     plan.moves.iter().for_each(|it| world.finish(it));
     let total: u64 = world.brokers.iter().map(|broker| on(&world, broker.id)).sum();
     for new in shape.new_ids() {
-        let share = on(&world, new) as f64 / (total as f64 / 12.0);
-        assert!((0.9..=1.0).contains(&share), "{share}");
+        let filled = on(&world, new) as f64 / (total as f64 / 12.0);
+        assert!((0.9..=1.0).contains(&filled), "{filled}");
     }
     let new: BTreeSet<_> = shape.new_ids().into_iter().collect();
     let receivers = plan.moves.iter().flat_map(|it| it.transfers.iter().map(|transfer| transfer.joins));
