@@ -35,9 +35,9 @@ pub(super) fn plan(layout: &mut Layout<'_>, flights: &Flights, request: &Request
     layout.give_up(request.stop, drivers);
     leaders::even(layout, &frozen, request.stop, led);
     found.lower_bound_bytes = bounds::bytes(layout, request.stop, drivers);
-    let mut search = search::Search::new(layout, frozen, request, drivers);
-    // First what leadership cannot change, which has to be copied anyway; that takes leadership along, and gives it new
-    // places. Only what is then still above the limit is worth copying for the sake of leadership.
+    let mut search = search::Search::new(layout, frozen, request);
+    // First what leadership cannot change, which has to be copied anyway, whatever it does to leadership: that is evened
+    // out again for nothing. Only what is then still above the limit is worth copying for the sake of leadership.
     let tied: Vec<Resource> =
         bounds::TIED.into_iter().filter(|resource| drivers.contains(resource)).collect();
     for wanted in [&tied[..], drivers] {

@@ -26,7 +26,8 @@ pub(super) struct Search<'a, 'b> {
     pub(super) layout: &'b mut Layout<'a>,
     pub(super) frozen: Vec<bool>,
     pub(super) limit: f64,
-    pub(super) drivers: &'b [Resource],
+    /// What nobody may get above the limit.
+    pub(super) drivers: Vec<Resource>,
     /// Bytes and replicas that may still be copied.
     pub(super) bytes: u64,
     pub(super) moves: usize,
@@ -43,25 +44,21 @@ struct Step {
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    pub(super) fn new(
-        layout: &'b mut Layout<'a>,
-        frozen: Vec<bool>,
-        request: &Request,
-        drivers: &'b [Resource],
-    ) -> Self {
+    pub(super) fn new(layout: &'b mut Layout<'a>, frozen: Vec<bool>, request: &Request) -> Self {
         Self {
             layout,
             frozen,
             limit: request.stop,
-            drivers,
+            drivers: Vec::new(),
             bytes: request.max_bytes.unwrap_or(u64::MAX),
             moves: request.max_moves.unwrap_or(usize::MAX),
             ranked: BTreeMap::new(),
         }
     }
 
-    /// Goes on until nobody is above the limit of what is wanted, or nothing helps.
-    pub(super) fn run(&mut self, wanted: &[Resource]) {
+    /// Goes on until nobody is above the limit of these resources, or nothing helps.
+    pub(super) fn run(&mut self, drivers: &[Resource]) {
+        self.drivers = drivers.to_vec();
         let mut swaps = SWAPS;
         // What replicas cost has changed, if they lead now.
         self.ranked.clear();
@@ -69,7 +66,7 @@ impl<'a, 'b> Search<'a, 'b> {
         // What is relieved can take from what was stuck before: that gets a second chance.
         let mut again = true;
         loop {
-            let Some((broker, resource)) = self.worst(wanted, &stuck) else {
+            let Some((broker, resource)) = self.worst(&stuck) else {
                 if stuck.is_empty() || !again {
                     return;
                 }
@@ -97,9 +94,10 @@ impl<'a, 'b> Search<'a, 'b> {
         self.layout.replace(row, position, to);
     }
 
-    fn worst(&self, wanted: &[Resource], stuck: &BTreeSet<Place>) -> Option<Place> {
+    fn worst(&self, stuck: &BTreeSet<Place>) -> Option<Place> {
         let staying = (0_u16..).zip(&self.layout.roster.staying).filter(|(_, staying)| **staying);
-        let places = staying.flat_map(|(broker, _)| wanted.iter().map(move |resource| (broker, *resource)));
+        let places =
+            staying.flat_map(|(broker, _)| self.drivers.iter().map(move |resource| (broker, *resource)));
         places
             .filter(|place| !stuck.contains(place))
             .map(|place| (self.layout.helpable(place.0, place.1), place))
@@ -143,7 +141,7 @@ impl<'a, 'b> Search<'a, 'b> {
             if best.is_none() && tries > TRIES {
                 break;
             }
-            let (layout, limit, drivers) = (&*self.layout, self.limit, self.drivers);
+            let (layout, limit, drivers) = (&*self.layout, self.limit, &self.drivers);
             let found = target::find(
                 layout,
                 (row, position),
