@@ -24,7 +24,7 @@ LAB := $(CARGO_TARGET_DIR)/debug/lab
 E2E := cargo run --locked --package ballast-e2e --
 CLUSTER_ARGUMENT = $(if $(CLUSTER),--cluster $(abspath $(CLUSTER)))
 
-.PHONY: help prerequisites lab testbed demo up down check test test-full e2e chaos bench ci images sbom generate
+.PHONY: help prerequisites lab testbed kafka demo up down check test test-full e2e chaos bench ci images sbom generate
 
 help: ## This list
 	@printf 'make TARGET [CLUSTER=<kubeconfig>] [ARGS=…]\n\n'
@@ -53,10 +53,14 @@ testbed: lab
 	@$(LAB) tools etcd-3.6 >/dev/null
 	@$(LAB) tools kubernetes >/dev/null
 
-test: testbed ## Everything that needs no nodes
+# The real servers that the Kafka client is tested with: the oldest and the newest.
+kafka: prerequisites
+	@scripts/kafka.sh 4.1.2 4.4.0
+
+test: testbed kafka ## Everything that needs no nodes
 	@cargo test --locked --workspace $(ARGS)
 
-test-full: testbed ## The same with many more random cases and every crash; takes long
+test-full: testbed kafka ## The same with many more random cases and every crash; takes long
 	@BALLAST_CRASH_EVERY=1 PROPTEST_CASES=$${PROPTEST_CASES:-5000} cargo test --locked --workspace $(ARGS) -- --include-ignored
 
 e2e: lab ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names

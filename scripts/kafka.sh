@@ -14,7 +14,7 @@ fetch() {
   # Not local: the trap runs when the function is gone.
   fresh="$(mktemp -d "$BALLAST_CACHE/tools/.kafka-$version.XXXXXX")"
   trap 'rm -rf "$fresh"' EXIT
-  mvn --quiet --batch-mode --file "$pom" -Dkafka.version="$version" \
+  mvn --quiet --batch-mode -Dstyle.color=never --file "$pom" -Dkafka.version="$version" \
     dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$fresh/lib" || {
     echo "Maven cannot fetch Kafka $version: is there such a version, and can its repository be reached?" >&2
     return 1

@@ -7,6 +7,10 @@ packages=(
   libprotobuf-dev libseccomp-dev make mount pkg-config protobuf-compiler util-linux xfsprogs
 )
 go_minor=26
+java_major=17
+# What runs Kafka may have come another way than from a package.
+command -v mvn >/dev/null || packages+=(maven)
+command -v java >/dev/null || packages+=(openjdk-17-jdk-headless)
 
 missing=()
 for package in "${packages[@]}"; do
@@ -38,6 +42,11 @@ if ! command -v go >/dev/null; then
   failed=1
 elif minor=$(go env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p'); [ "${minor:-0}" -lt "$go_minor" ]; then
   echo "prerequisites: Go 1.$minor is too old: install 1.$go_minor or newer from https://go.dev/dl/" >&2
+  failed=1
+fi
+java=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
+if [ "${java:-0}" -lt "$java_major" ]; then
+  echo "prerequisites: Java ${java:-of an unknown version} is too old: put $java_major or newer on PATH" >&2
   failed=1
 fi
 if ! command -v cargo >/dev/null; then

@@ -1,0 +1,109 @@
+//! Levels of features, and what needs one.
+
+use kafka_operator::client::{
+    Admin, Change, FeatureUpdate, Features, KRAFT_VERSION, METADATA_VERSION, Resource, Step, code,
+};
+
+use super::{
+    settings::{change, one},
+    topics::assigned,
+};
+use crate::{
+    servers::NODES,
+    world::{World, refused, until},
+};
+
+/// 4.1-IV1, as which both clusters were formatted.
+const FORMATTED: i16 = 27;
+/// 4.3-IV0: the first with cordons (KIP-1066).
+const CORDONS: i16 = 30;
+const LOG_DIRS: &str = "cordoned.log.dirs";
+
+async fn update(
+    admin: &Admin,
+    level: i16,
+    step: Step,
+    validate_only: bool,
+) -> Result<(), kafka_operator::client::Error> {
+    let update = FeatureUpdate { feature: METADATA_VERSION.to_owned(), level, step };
+    admin.update_features(&[update], validate_only).await
+}
+
+async fn features(admin: &Admin) -> Features {
+    admin.features().await.unwrap()
+}
+
+pub async fn levels(world: &World) {
+    let (brokers, controllers) = (world.brokers(), world.controllers());
+    let mut highest = 0;
+    for node in NODES {
+        for admin in [world.broker(node), world.controller(node)] {
+            let features = features(&admin).await;
+            assert_eq!(features.level(METADATA_VERSION), Some(FORMATTED), "{features:?}");
+            assert_eq!(features.level(KRAFT_VERSION), Some(1), "the quorum is dynamic: {features:?}");
+            highest = features.supported[METADATA_VERSION].1;
+        }
+    }
+    let newest = features(&brokers).await;
+    eprintln!("  supported {:?}, finalized {:?} at {:?}", newest.supported, newest.finalized, newest.epoch);
+    let beyond = update(&brokers, highest + 1, Step::Upgrade, false).await;
+    refused("a level that no node has", beyond, code::INVALID_UPDATE_VERSION);
+    let down = update(&brokers, FORMATTED - 2, Step::Upgrade, false).await;
+    refused("down without saying so", down, code::INVALID_UPDATE_VERSION);
+    let cordon = change(&brokers, Resource::Broker(3), LOG_DIRS, Change::Set("*".to_owned())).await;
+    refused("a cordon too early", cordon, code::INVALID_CONFIG);
+    if !world.servers.cordons() {
+        assert_eq!(highest, FORMATTED);
+        return;
+    }
+    update(&controllers, highest, Step::Upgrade, true).await.unwrap();
+    assert_eq!(
+        features(&controllers).await.level(METADATA_VERSION),
+        Some(FORMATTED),
+        "it was only validated"
+    );
+    update(&controllers, highest, Step::Upgrade, false).await.unwrap();
+    for node in NODES {
+        until("all nodes know the level", async || {
+            match features(&world.broker(node)).await.level(METADATA_VERSION) {
+                Some(level) if level == highest => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+    }
+    assert!(highest >= CORDONS);
+    let back = update(&controllers, FORMATTED, Step::SafeDowngrade, true).await;
+    refused("down again", back, code::INVALID_UPDATE_VERSION);
+    cordoned(world).await;
+}
+
+/// Broker 3 gets nothing new.
+async fn cordoned(world: &World) {
+    let (brokers, controllers) = (world.brokers(), world.controllers());
+    change(&controllers, Resource::Broker(3), LOG_DIRS, Change::Set("*".to_owned())).await.unwrap();
+    let known = one(&world.broker(3), Resource::Broker(3), LOG_DIRS).await.unwrap().unwrap();
+    assert_eq!(known.value.as_deref(), Some("*"));
+    let wide = kafka_operator::client::NewTopic {
+        name: "wide".to_owned(),
+        layout: kafka_operator::client::Layout::Count { partitions: 1, replication_factor: 3 },
+        config: std::collections::BTreeMap::new(),
+    };
+    // The broker tells the controller with its next heartbeat.
+    until("the controller knows of the cordon", async || match brokers.create_topic(&wide, true).await {
+        Err(error) if error.code() == Some(code::INVALID_REPLICATION_FACTOR) => {
+            eprintln!("  three replicas with one broker cordoned: {error}");
+            Ok(())
+        }
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    let placed = brokers.create_topic(&assigned("placed", &[&[1, 3]]), true).await;
+    eprintln!("  a replica placed on a cordoned broker: {placed:?}");
+    assert!(placed.is_err());
+    change(&brokers, Resource::Broker(3), LOG_DIRS, Change::Delete).await.unwrap();
+    until("the cordon is gone", async || {
+        brokers.create_topic(&wide, true).await.map(drop).map_err(|error| error.to_string())
+    })
+    .await;
+}
