@@ -18,7 +18,9 @@ call!(IncrementalAlterConfigsRequest => IncrementalAlterConfigsResponse, Increme
 /// Whose settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
-    /// Those of one broker. Brokers know their own only; the active controller accepts changes of all.
+    /// Those of one broker. Only that broker can be asked; that one and the active controller can be told. Others refuse, so
+    /// [`super::Route::Brokers`] does not do. What a broker must check itself only it takes: `cordoned.log.dirs`, which controllers
+    /// only shorten.
     Broker(i32),
     /// What brokers take that have no value of their own ("cluster default").
     Brokers,

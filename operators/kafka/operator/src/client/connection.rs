@@ -81,16 +81,17 @@ fn common<C: Call>(node: Option<&VersionRange>) -> Result<i16, String> {
 }
 
 impl Connection {
-    /// Connects, and asks which versions the node has.
+    /// Connects, and asks which versions the node has; both within the time for connecting, as nothing has been asked for yet.
     pub async fn open(address: &str, settings: &Settings) -> Result<Self, Failure> {
-        let stream =
-            tokio::time::timeout(settings.connect, transport::open(address)).await.map_err(|_| {
-                Cause::Connect(format!("{address}: not within {} ms", settings.connect.as_millis()))
-            })??;
-        let mut connection =
-            Self { stream, address: address.to_owned(), node: HashMap::new(), id: 0, used: Instant::now() };
-        connection.negotiate(settings).await?;
-        Ok(connection)
+        let open = async {
+            let stream = transport::open(address).await?;
+            let (address, used) = (address.to_owned(), Instant::now());
+            let mut connection = Self { stream, address, node: HashMap::new(), id: 0, used };
+            connection.negotiate(settings).await?;
+            Ok(connection)
+        };
+        let late = || Cause::Connect(format!("{address}: not within {} ms", settings.connect.as_millis()));
+        tokio::time::timeout(settings.connect, open).await.unwrap_or_else(|_| Err(late().into()))
     }
 
     /// A node that does not have our version of the question answers in version 0, with the versions that it has (KIP-511).

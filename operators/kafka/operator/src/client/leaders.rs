@@ -6,7 +6,7 @@ use kafka_protocol::messages::{
     ElectLeadersRequest, ElectLeadersResponse, TopicName, elect_leaders_request::TopicPartitions,
 };
 
-use super::{Admin, ByTopic, Error, call::call, error::code};
+use super::{Admin, ByTopic, Error, Outcomes, call::call, error::code, outcomes::complete};
 
 call!(ElectLeadersRequest => ElectLeadersResponse, ElectLeaders, changes, 2, |answer| vec![answer.error_code]);
 
@@ -18,7 +18,7 @@ impl Admin {
     pub async fn elect_preferred_leaders(
         &self,
         partitions: &ByTopic<i32>,
-    ) -> Result<ByTopic<(i32, Result<(), Error>)>, Error> {
+    ) -> Result<Outcomes<()>, Error> {
         let topics = partitions.iter().map(|(topic, indexes)| {
             TopicPartitions::default()
                 .with_topic(TopicName(topic.clone().into()))
@@ -41,6 +41,7 @@ impl Admin {
             });
             outcomes.insert(topic.topic.to_string(), partitions.collect());
         }
-        Ok(outcomes)
+        let asked = partitions.iter().map(|(topic, indexes)| (topic, indexes.iter().copied()));
+        Ok(complete(outcomes, asked, true))
     }
 }

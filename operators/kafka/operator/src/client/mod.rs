@@ -20,6 +20,7 @@ mod frame;
 mod leaders;
 mod log_dirs;
 mod offsets;
+mod outcomes;
 mod pool;
 mod quorum;
 mod reassignments;
@@ -38,6 +39,7 @@ pub use self::{
     frame::MAX_FRAME,
     log_dirs::{LogDir, Replica},
     offsets::Position,
+    outcomes::Outcomes,
     quorum::{Endpoint, Quorum, Voter},
     reassignments::{Move, Reassignment},
     route::Route,
@@ -57,7 +59,7 @@ pub type ByTopic<T> = BTreeMap<String, Vec<T>>;
 pub struct Settings {
     /// How long a request may take in all, unless [`Admin::within`] says otherwise.
     pub deadline: Duration,
-    /// How long connecting to one node may take.
+    /// How long connecting to one node may take, with the question which versions it has.
     pub connect: Duration,
     /// The largest frame that is read or sent, in bytes; at most [`MAX_FRAME`].
     pub max_frame: usize,
@@ -71,7 +73,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             deadline: Duration::from_secs(5),
-            connect: Duration::from_secs(1),
+            connect: Duration::from_secs(2),
             max_frame: MAX_FRAME,
             client_id: "ballast-kafka".to_owned(),
             // Kafka's own limit (`max.request.partition.size.limit`).

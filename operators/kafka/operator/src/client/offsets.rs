@@ -7,7 +7,7 @@ use kafka_protocol::messages::{
     list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic},
 };
 
-use super::{Admin, ByTopic, Error, call::call};
+use super::{Admin, ByTopic, Error, Outcomes, call::call, outcomes::complete};
 
 call!(ListOffsetsRequest => ListOffsetsResponse, ListOffsets, reads, 7, |_| vec![]);
 
@@ -32,7 +32,7 @@ impl Admin {
         &self,
         partitions: &ByTopic<i32>,
         position: Position,
-    ) -> Result<ByTopic<(i32, Result<i64, Error>)>, Error> {
+    ) -> Result<Outcomes<i64>, Error> {
         // "Special timestamps" of the protocol.
         let timestamp = match position {
             Position::Earliest => -2,
@@ -59,6 +59,7 @@ impl Admin {
             });
             found.insert(topic.name.to_string(), offsets.collect());
         }
-        Ok(found)
+        let asked = partitions.iter().map(|(topic, indexes)| (topic, indexes.iter().copied()));
+        Ok(complete(found, asked, false))
     }
 }

@@ -125,9 +125,10 @@ impl Pool {
     /// The connection to a node, if there is one. Others that nobody has used for long are closed by the way.
     fn slot(&self, place: Place) -> Slot {
         let mut slots = self.slots();
-        slots.retain(|_, slot| match slot.try_lock() {
-            Ok(slot) => slot.as_ref().is_some_and(Connection::is_fresh),
-            Err(_) => true,
+        slots.retain(|_, slot| {
+            let idle = slot.try_lock().is_ok_and(|slot| !slot.as_ref().is_some_and(Connection::is_fresh));
+            // Somebody else has it who is about to use it.
+            !idle || Arc::strong_count(slot) > 1
         });
         Arc::clone(slots.entry(place).or_default())
     }

@@ -49,7 +49,7 @@ pub struct Voter {
     pub directory: Uuid,
     /// Where its log ends; nothing if the leader does not know it.
     pub log_end: Option<i64>,
-    /// When it last asked for more, in milliseconds on the leader's clock; nothing for the leader itself, or if it never did.
+    /// When it last asked for more, in milliseconds on the leader's clock: now for the leader itself; nothing if it never did.
     pub last_fetch: Option<i64>,
     /// When it last had everything, in milliseconds on the leader's clock: now for the leader; nothing if it never had.
     pub last_caught_up: Option<i64>,

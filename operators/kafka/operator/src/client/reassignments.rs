@@ -8,7 +8,7 @@ use kafka_protocol::messages::{
     alter_partition_reassignments_request::{ReassignablePartition, ReassignableTopic},
 };
 
-use super::{Admin, ByTopic, Error, call::call};
+use super::{Admin, ByTopic, Error, Outcomes, call::call, outcomes::complete};
 
 call!(ListPartitionReassignmentsRequest => ListPartitionReassignmentsResponse, ListPartitionReassignments, reads, 0,
     |answer| vec![answer.error_code]);
@@ -85,7 +85,7 @@ impl Admin {
         &self,
         moves: &ByTopic<Move>,
         may_change_factor: bool,
-    ) -> Result<ByTopic<(i32, Result<(), Error>)>, Error> {
+    ) -> Result<Outcomes<()>, Error> {
         let request = AlterPartitionReassignmentsRequest::default()
             .with_timeout_ms(self.server_timeout())
             .with_allow_replication_factor_change(may_change_factor)
@@ -100,7 +100,8 @@ impl Admin {
             });
             outcomes.insert(topic.name.to_string(), partitions.collect());
         }
-        Ok(outcomes)
+        let asked = moves.iter().map(|(topic, moves)| (topic, moves.iter().map(|wanted| wanted.partition)));
+        Ok(complete(outcomes, asked, true))
     }
 }
 

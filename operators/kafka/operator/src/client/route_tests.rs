@@ -108,6 +108,22 @@ async fn a_change_goes_to_another_broker_when_it_has_not_left() {
 }
 
 #[tokio::test]
+async fn a_broker_that_does_not_tell_its_versions_is_given_up_soon() {
+    let (mute, fine) = (Fake::start(|_| Reply::Silence).await, good().await);
+    let addresses = Addresses { brokers: nodes(&[&mute, &fine]), ..Addresses::default() };
+    let settings = Settings {
+        deadline: Duration::from_secs(60),
+        connect: Duration::from_millis(200),
+        ..Settings::default()
+    };
+    let client = Client::new(Arc::new(addresses), settings);
+    let begun = Instant::now();
+    client.at(Route::Brokers).unregister_broker(1).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!((mute.connections(), fine.connections()), (1, 1));
+}
+
+#[tokio::test]
 async fn one_node_and_no_other() {
     let (bad, fine) = (silent().await, good().await);
     let client = client(&[&bad, &fine], &[]);

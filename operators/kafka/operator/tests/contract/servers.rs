@@ -125,7 +125,8 @@ impl Servers {
              listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
              log.dirs={}\n\
              broker.rack=zone-{node}\n\
-             broker.session.timeout.ms=3000\n\
+             broker.session.timeout.ms=6000\n\
+             initial.broker.registration.timeout.ms=300000\n\
              broker.heartbeat.interval.ms=500\n\
              auto.create.topics.enable=false\n\
              auto.leader.rebalance.enable=false\n\
@@ -203,6 +204,16 @@ impl Servers {
     pub fn wipe(&self, node: i32) {
         assert!(!self.running.contains_key(&node), "{node} runs");
         fs::remove_dir_all(self.data(node)).unwrap();
+    }
+
+    /// Fails if a server has ended by itself.
+    pub fn check(&self) {
+        // What has ended and was not waited for has no memory any more, not even the line.
+        let runs = |child: &Child| {
+            fs::read_to_string(format!("/proc/{}/status", child.id())).is_ok_and(|status| status.contains("VmRSS:"))
+        };
+        let ended: Vec<_> = self.running.iter().filter(|(_, child)| !runs(child)).map(|(node, _)| node).collect();
+        assert!(ended.is_empty(), "these nodes have ended by themselves: {ended:?}");
     }
 
     /// The resident memory of each node in MiB.

@@ -53,7 +53,8 @@ impl Admin {
         let answer = self.call(&request).await?;
         let [made] = answer.topics.as_slice() else { return Err(Error::incomplete("one topic", true)) };
         Error::check(made.error_code, made.error_message.as_deref(), true)?;
-        Ok(made.topic_id)
+        // Kafka makes up an id also where it makes no topic.
+        Ok(if validate_only { Uuid::nil() } else { made.topic_id })
     }
 
     /// Deletes the topic with this id, and with it its data; another one that has the same name by now stays.

@@ -1,11 +1,11 @@
 //! Levels of features, and what needs one.
 
 use kafka_operator::client::{
-    Admin, Change, FeatureUpdate, Features, KRAFT_VERSION, METADATA_VERSION, Resource, Step, code,
+    Admin, Change, FeatureUpdate, Features, KRAFT_VERSION, METADATA_VERSION, Resource, Source, Step, code,
 };
 
 use super::{
-    settings::{change, one},
+    settings::{change, reaches},
     topics::assigned,
 };
 use crate::{
@@ -50,7 +50,7 @@ pub async fn levels(world: &World) {
     refused("a level that no node has", beyond, code::INVALID_UPDATE_VERSION);
     let down = update(&brokers, FORMATTED - 2, Step::Upgrade, false).await;
     refused("down without saying so", down, code::INVALID_UPDATE_VERSION);
-    let cordon = change(&brokers, Resource::Broker(3), LOG_DIRS, Change::Set("*".to_owned())).await;
+    let cordon = change(&world.broker(3), Resource::Broker(3), LOG_DIRS, Change::Set("*".to_owned())).await;
     refused("a cordon too early", cordon, code::INVALID_CONFIG);
     if !world.servers.cordons() {
         assert_eq!(highest, FORMATTED);
@@ -81,9 +81,12 @@ pub async fn levels(world: &World) {
 /// Broker 3 gets nothing new.
 async fn cordoned(world: &World) {
     let (brokers, controllers) = (world.brokers(), world.controllers());
-    change(&controllers, Resource::Broker(3), LOG_DIRS, Change::Set("*".to_owned())).await.unwrap();
-    let known = one(&world.broker(3), Resource::Broker(3), LOG_DIRS).await.unwrap().unwrap();
-    assert_eq!(known.value.as_deref(), Some("*"));
+    // The controllers take away from the list only; the broker itself must be told to add to it.
+    let all = || Change::Set("*".to_owned());
+    let added = change(&controllers, Resource::Broker(3), LOG_DIRS, all()).await;
+    refused("a cordon asked of a controller", added, code::INVALID_CONFIG);
+    change(&world.broker(3), Resource::Broker(3), LOG_DIRS, all()).await.unwrap();
+    reaches(world, 3, &Resource::Broker(3), LOG_DIRS, Some(("*", Source::Broker))).await;
     let wide = kafka_operator::client::NewTopic {
         name: "wide".to_owned(),
         layout: kafka_operator::client::Layout::Count { partitions: 1, replication_factor: 3 },
@@ -101,7 +104,7 @@ async fn cordoned(world: &World) {
     let placed = brokers.create_topic(&assigned("placed", &[&[1, 3]]), true).await;
     eprintln!("  a replica placed on a cordoned broker: {placed:?}");
     assert!(placed.is_err());
-    change(&brokers, Resource::Broker(3), LOG_DIRS, Change::Delete).await.unwrap();
+    change(&controllers, Resource::Broker(3), LOG_DIRS, Change::Delete).await.unwrap();
     until("the cordon is gone", async || {
         brokers.create_topic(&wide, true).await.map(drop).map_err(|error| error.to_string())
     })

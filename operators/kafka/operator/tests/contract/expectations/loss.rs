@@ -101,7 +101,9 @@ pub async fn wiped(world: &mut World, lost: i32) {
     world.servers.wipe(lost);
     world.servers.format(&[(lost, Format::Joining)]);
     world.servers.start(lost);
+    world.done("the lost node started");
     let new = observer(world, lost).await;
+    world.done("the lost node follows");
     assert_ne!(new, old);
     at_last("the new voter is added", async || {
         match brokers.add_voter(CLUSTER, lost, new, &endpoints(world, lost)).await {
@@ -110,6 +112,7 @@ pub async fn wiped(world: &mut World, lost: i32) {
         }
     })
     .await;
+    world.done("the lost node is added");
     votes(world, lost, new).await;
     serve(world, &NODES).await;
 }

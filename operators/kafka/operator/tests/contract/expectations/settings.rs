@@ -56,16 +56,21 @@ pub async fn dynamic(world: &World) {
         one(&controllers, Resource::Brokers, RATE).await.unwrap().unwrap().value.as_deref(),
         Some("1000")
     );
-    // One broker, through another one.
-    change(&world.broker(1), Resource::Broker(3), RATE, set("2000")).await.unwrap();
+    // One broker, which another one does not pass on.
+    let other = change(&world.broker(1), Resource::Broker(3), RATE, set("2000")).await;
+    refused("a broker told about another one", other, code::INVALID_REQUEST);
+    change(&controllers, Resource::Broker(3), RATE, set("2000")).await.unwrap();
     reaches(world, 3, &Resource::Broker(3), RATE, Some(("2000", Source::Broker))).await;
     reaches(world, 1, &Resource::Broker(1), RATE, Some(("1000", Source::Brokers))).await;
     let other = world.broker(1).describe_configs(&[Resource::Broker(3)], None).await.unwrap().remove(0).1;
     refused("a broker asked for another one's", other, code::INVALID_REQUEST);
-    let known = one(&controllers, Resource::Broker(3), RATE).await.unwrap().unwrap();
-    assert_eq!((known.value.as_deref(), known.source), (Some("2000"), Source::Broker));
+    // A controller is told of all brokers, and asked of its own node only.
+    let leader = super::begin::quorum(&controllers).await.unwrap().leader;
+    let not_own = if leader == 3 { 2 } else { 3 };
+    let other = world.controller(leader).describe_configs(&[Resource::Broker(not_own)], None).await.unwrap().remove(0).1;
+    refused("a controller asked for another node's", other, code::INVALID_REQUEST);
     // Back to what there was.
-    change(&brokers, Resource::Broker(3), RATE, Change::Delete).await.unwrap();
+    change(&world.broker(3), Resource::Broker(3), RATE, Change::Delete).await.unwrap();
     change(&brokers, Resource::Brokers, RATE, Change::Delete).await.unwrap();
     change(&brokers, Resource::Brokers, RATE, Change::Delete).await.unwrap();
     for node in [1, 3] {
@@ -76,15 +81,18 @@ pub async fn dynamic(world: &World) {
     let none = change(&brokers, Resource::Topic("none".to_owned()), "retention.ms", set("1")).await;
     crate::world::waits("a topic that is none", none, code::UNKNOWN_TOPIC_OR_PARTITION);
     let wrong = change(&brokers, Resource::Brokers, "log.cleaner.threads", set("many")).await;
-    refused("a wrong value", wrong, code::INVALID_CONFIG);
-    let fixed = change(&brokers, Resource::Broker(1), "node.id", set("9")).await;
+    refused("a wrong value", wrong, code::INVALID_REQUEST);
+    let fixed = change(&world.broker(1), Resource::Broker(1), "node.id", set("9")).await;
     refused("what only the file can say", fixed, code::INVALID_REQUEST);
+    // Controllers keep what no broker would take, and the brokers ignore it.
+    change(&controllers, Resource::Broker(1), "node.id", set("9")).await.unwrap();
+    change(&controllers, Resource::Broker(1), "node.id", Change::Delete).await.unwrap();
     let all =
         world.broker(1).describe_configs(&[Resource::Broker(1)], None).await.unwrap().remove(0).1.unwrap();
     let node = all.iter().find(|entry| entry.name == "node.id").unwrap();
     assert_eq!((node.value.as_deref(), node.source, node.read_only), (Some("1"), Source::File, true));
 
-    let (logger, name) = (Resource::Logger(2), "org.apache.kafka.raft");
+    let (logger, name) = (Resource::Logger(2), "root");
     change(&world.broker(2), logger.clone(), name, set("ERROR")).await.unwrap();
     let level = one(&world.broker(2), logger.clone(), name).await.unwrap().unwrap();
     assert_eq!((level.value.as_deref(), level.source), (Some("ERROR"), Source::Logger));

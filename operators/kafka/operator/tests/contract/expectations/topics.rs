@@ -79,7 +79,7 @@ pub async fn made_and_deleted(world: &World) {
 pub async fn pages(world: &World) {
     let brokers = world.brokers();
     for name in ["a", "b", "c"] {
-        brokers.create_topic(&assigned(name, &[&[1], &[2], &[3], &[1, 2]]), false).await.unwrap();
+        brokers.create_topic(&assigned(name, &[&[1, 2], &[2, 3], &[3, 1], &[2, 1]]), false).await.unwrap();
         known(world, name).await;
     }
     let topics = brokers.topics(None).await.unwrap();
@@ -91,7 +91,7 @@ pub async fn pages(world: &World) {
     let expected: Vec<_> =
         ["a", "b", "c"].into_iter().flat_map(|name| (0..4).map(move |index| (name, index))).collect();
     assert_eq!(places, expected);
-    assert_eq!(topics.found[0].partitions[3].replicas, [1, 2]);
+    assert_eq!(topics.found[0].partitions[3].replicas, [2, 1]);
     let two = brokers.topics(Some(&["c".to_owned(), "a".to_owned()])).await.unwrap();
     assert_eq!(two.found.iter().map(|topic| topic.partitions.len()).collect::<Vec<_>>(), [4, 4]);
     assert_eq!(brokers.topics(Some(&[])).await.unwrap().found, []);
