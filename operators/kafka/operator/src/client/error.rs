@@ -150,8 +150,9 @@ impl Error {
     /// The code with which Kafka has answered, if it has.
     pub fn code(&self) -> Option<i16> {
         match self {
-            Self::Refused(refusal) | Self::Waiting(refusal) => Some(refusal.code),
-            Self::Unknown(Unknown { cause: Cause::Answered(refusal), .. }) => Some(refusal.code),
+            Self::Refused(refusal)
+            | Self::Waiting(refusal)
+            | Self::Unknown(Unknown { cause: Cause::Answered(refusal), .. }) => Some(refusal.code),
             Self::Unknown(_) => None,
         }
     }

@@ -15,10 +15,7 @@ const PREFERRED: i8 = 0;
 
 impl Admin {
     /// Has these partitions led by the first of their replicas. Each has its own outcome; that it is so already is success.
-    pub async fn elect_preferred_leaders(
-        &self,
-        partitions: &ByTopic<i32>,
-    ) -> Result<Outcomes<()>, Error> {
+    pub async fn elect_preferred_leaders(&self, partitions: &ByTopic<i32>) -> Result<Outcomes<()>, Error> {
         let topics = partitions.iter().map(|(topic, indexes)| {
             TopicPartitions::default()
                 .with_topic(TopicName(topic.clone().into()))

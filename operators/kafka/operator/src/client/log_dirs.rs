@@ -35,6 +35,7 @@ pub struct Replica {
     /// How large its segments are together, in bytes.
     pub size: u64,
     /// How many records it lacks: against the high watermark for a replica in its place, against that one for a future replica.
+    /// As the broker itself has heard: zero also for a copy that has not begun. Progress is seen in the size.
     pub offset_lag: i64,
     /// Whether it is being copied here from another directory of the same broker, which it will take the place of (KIP-113).
     pub future: bool,

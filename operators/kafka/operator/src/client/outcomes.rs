@@ -17,7 +17,9 @@ pub(super) fn complete<'a, T>(
         let own = outcomes.entry(topic.clone()).or_default();
         let answered: BTreeSet<i32> = own.iter().map(|(partition, _)| *partition).collect();
         let missing = partitions.into_iter().filter(|partition| !answered.contains(partition));
-        own.extend(missing.map(|partition| (partition, Err(Error::incomplete("one of the partitions", mutates)))));
+        own.extend(
+            missing.map(|partition| (partition, Err(Error::incomplete("one of the partitions", mutates)))),
+        );
     }
     outcomes
 }

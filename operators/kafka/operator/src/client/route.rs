@@ -1,6 +1,6 @@
 //! Whom a request is sent to, and whom next.
 //!
-//! With KRaft a broker passes on to the active controller what is for it, so any broker will do; the "controller" that brokers
+//! In Kafka 4 a broker passes on to the active controller what is for it, so any broker will do; the "controller" that brokers
 //! name is just one of them (KIP-590, KIP-631). Controllers pass nothing on: the active one must be asked, and those that are not it
 //! answer `NOT_CONTROLLER` or `NOT_LEADER_OR_FOLLOWER` and have done nothing. Any of them tells who it is, in `DescribeCluster` (KIP-919).
 

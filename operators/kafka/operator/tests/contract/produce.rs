@@ -33,7 +33,7 @@ fn batch(bytes: usize) -> Bytes {
         timestamp: 1_700_000_000_000,
         key: None,
         value: Some(vec![b'x'; bytes].into()),
-        headers: Default::default(),
+        headers: std::iter::empty().collect(),
     };
     let options = RecordEncodeOptions { version: 2, compression: Compression::None };
     let mut buffer = BytesMut::new();

@@ -210,9 +210,11 @@ impl Servers {
     pub fn check(&self) {
         // What has ended and was not waited for has no memory any more, not even the line.
         let runs = |child: &Child| {
-            fs::read_to_string(format!("/proc/{}/status", child.id())).is_ok_and(|status| status.contains("VmRSS:"))
+            fs::read_to_string(format!("/proc/{}/status", child.id()))
+                .is_ok_and(|status| status.contains("VmRSS:"))
         };
-        let ended: Vec<_> = self.running.iter().filter(|(_, child)| !runs(child)).map(|(node, _)| node).collect();
+        let ended: Vec<_> =
+            self.running.iter().filter(|(_, child)| !runs(child)).map(|(node, _)| node).collect();
         assert!(ended.is_empty(), "these nodes have ended by themselves: {ended:?}");
     }
 

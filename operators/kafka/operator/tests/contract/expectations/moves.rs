@@ -115,7 +115,8 @@ pub async fn reassigned(world: &World) {
     })
     .await;
     eprintln!("  the copy while it is throttled: {copy:?}");
-    assert!(copy.offset_lag > 0 && !copy.future, "{copy:?}");
+    // Its lag may be zero: it is measured against what the copy itself has heard of the leader.
+    assert!(copy.size < 5_000_000 && !copy.future, "{copy:?}");
     outcome(brokers.alter_reassignments(&to(None), false).await.unwrap(), TOPIC).unwrap();
     moved(world, &[1, 2]).await;
 

@@ -2,7 +2,7 @@
 
 use kafka_operator::client::{Admin, Change, Entry, Resource, Source, code};
 
-use crate::world::{World, refused, until};
+use crate::world::{World, refused, until, waits};
 
 const RATE: &str = "leader.replication.throttled.rate";
 
@@ -67,7 +67,13 @@ pub async fn dynamic(world: &World) {
     // A controller is told of all brokers, and asked of its own node only.
     let leader = super::begin::quorum(&controllers).await.unwrap().leader;
     let not_own = if leader == 3 { 2 } else { 3 };
-    let other = world.controller(leader).describe_configs(&[Resource::Broker(not_own)], None).await.unwrap().remove(0).1;
+    let other = world
+        .controller(leader)
+        .describe_configs(&[Resource::Broker(not_own)], None)
+        .await
+        .unwrap()
+        .remove(0)
+        .1;
     refused("a controller asked for another node's", other, code::INVALID_REQUEST);
     // Back to what there was.
     change(&world.broker(3), Resource::Broker(3), RATE, Change::Delete).await.unwrap();
@@ -79,7 +85,7 @@ pub async fn dynamic(world: &World) {
     assert_eq!(one(&controllers, Resource::Brokers, RATE).await.unwrap(), None);
 
     let none = change(&brokers, Resource::Topic("none".to_owned()), "retention.ms", set("1")).await;
-    crate::world::waits("a topic that is none", none, code::UNKNOWN_TOPIC_OR_PARTITION);
+    waits("a topic that is none", none, code::UNKNOWN_TOPIC_OR_PARTITION);
     let wrong = change(&brokers, Resource::Brokers, "log.cleaner.threads", set("many")).await;
     refused("a wrong value", wrong, code::INVALID_REQUEST);
     let fixed = change(&world.broker(1), Resource::Broker(1), "node.id", set("9")).await;
@@ -89,8 +95,8 @@ pub async fn dynamic(world: &World) {
     change(&controllers, Resource::Broker(1), "node.id", Change::Delete).await.unwrap();
     let all =
         world.broker(1).describe_configs(&[Resource::Broker(1)], None).await.unwrap().remove(0).1.unwrap();
-    let node = all.iter().find(|entry| entry.name == "node.id").unwrap();
-    assert_eq!((node.value.as_deref(), node.source, node.read_only), (Some("1"), Source::File, true));
+    let own = all.iter().find(|entry| entry.name == "node.id").unwrap();
+    assert_eq!((own.value.as_deref(), own.source, own.read_only), (Some("1"), Source::File, true));
 
     let (logger, name) = (Resource::Logger(2), "root");
     change(&world.broker(2), logger.clone(), name, set("ERROR")).await.unwrap();
