@@ -34,7 +34,8 @@ pub struct Quorum {
     pub high_watermark: i64,
     /// Those whose copies count.
     pub voters: Vec<Voter>,
-    /// Those who only follow: brokers, and controllers that are no voters.
+    /// Those who only follow: brokers, and controllers that are no voters. Each is listed for five minutes after it last asked for
+    /// more, so that a node that has got a new disk is there twice: its old copy does not go on.
     pub observers: Vec<Voter>,
     /// Where the voters listen, by node.
     pub endpoints: BTreeMap<i32, Vec<Endpoint>>,

@@ -9,9 +9,7 @@ use std::{
     time::Instant,
 };
 
-use kafka_protocol::messages::{
-    ApiKey, BrokerId, DescribeClusterResponse, UnregisterBrokerRequest, UnregisterBrokerResponse,
-};
+use kafka_protocol::messages::{ApiKey, BrokerId, DescribeClusterResponse, UnregisterBrokerResponse};
 
 use super::{
     super::{
@@ -84,7 +82,7 @@ async fn a_broker_that_says_nothing_does_not_take_all_the_time() {
     assert!(begun.elapsed() >= Duration::from_secs(1), "the first one had half of it");
     // The next time the one that answered is asked first.
     let begun = Instant::now();
-    client.at(Route::Brokers).within(Duration::from_secs(60)).describe_cluster().await.unwrap();
+    client.at(Route::Brokers).within(Duration::from_mins(1)).describe_cluster().await.unwrap();
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
@@ -112,7 +110,7 @@ async fn a_broker_that_does_not_tell_its_versions_is_given_up_soon() {
     let (mute, fine) = (Fake::start(|_| Reply::Silence).await, good().await);
     let addresses = Addresses { brokers: nodes(&[&mute, &fine]), ..Addresses::default() };
     let settings = Settings {
-        deadline: Duration::from_secs(60),
+        deadline: Duration::from_mins(1),
         connect: Duration::from_millis(200),
         ..Settings::default()
     };
@@ -238,5 +236,4 @@ async fn a_request_that_the_node_lacks_is_refused() {
         error.to_string(),
         "Kafka refuses: UNSUPPORTED_VERSION (35): the node does not have UnregisterBroker"
     );
-    assert!(UnregisterBrokerRequest::MUTATES);
 }
