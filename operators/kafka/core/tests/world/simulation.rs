@@ -266,10 +266,10 @@ impl Simulation {
             None => {}
         }
         self.writes += 1;
-        let sent = send(self);
+        let answer = send(self);
         self.trace.push(what);
         self.settle();
-        Ok(sent)
+        Ok(answer)
     }
 
     /// Everything is as it should be, as far as a user can see.
