@@ -204,6 +204,17 @@ fn a_topic_is_spread_over_brokers() {
 }
 
 #[test]
+fn of_two_equal_brokers_the_one_with_less_of_the_topic_gets_it() {
+    for number in 4..12 {
+        let mut partitions: Vec<_> = (0..4).map(|number| partition("t", number, vec![2], 100)).collect();
+        partitions.extend((0..4).map(|number| partition(&format!("other-{number}"), 0, vec![3], 100)));
+        partitions.push(partition("t", number, vec![1], 100));
+        let plan = World::new(&["", "", ""], partitions).plan(&Request::drain(&[1]));
+        assert_eq!(*only(&plan).to, [3]);
+    }
+}
+
+#[test]
 fn the_order_of_the_file_does_not_matter() {
     let mut world = World::of(&Shape { partitions: 200, brokers: 8, ..Shape::default() }.build());
     let plan = world.plan(&Request::drain(&[2]));
