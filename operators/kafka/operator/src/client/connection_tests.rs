@@ -41,9 +41,11 @@ async fn open(fake: &Fake) -> Result<Connection, Failure> {
     Connection::open(&fake.address.to_string(), &Settings::default()).await
 }
 
+/// Whoever waits for ever fails.
 async fn exchange(connection: &mut Connection, progress: &mut Progress) -> Result<String, Failure> {
-    let answer =
-        connection.exchange(&DescribeClusterRequest::default(), &Settings::default(), progress).await?;
+    let (request, settings) = (DescribeClusterRequest::default(), Settings::default());
+    let exchange = connection.exchange(&request, &settings, progress);
+    let answer = tokio::time::timeout(Duration::from_secs(20), exchange).await.expect("no end of it")?;
     Ok(answer.cluster_id.to_string())
 }
 
