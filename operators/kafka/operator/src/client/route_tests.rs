@@ -97,6 +97,34 @@ async fn a_change_is_not_sent_to_another_broker_when_it_may_have_been_applied() 
 }
 
 #[tokio::test]
+async fn a_change_is_not_sent_to_another_broker_when_the_connection_ends_before_the_answer() {
+    let bad = Fake::start(|question| node(question, |_| Reply::Last(bytes::Bytes::new()))).await;
+    let fine = good().await;
+    let error = client(&[&bad, &fine], &[]).at(Route::Brokers).unregister_broker(1).await.unwrap_err();
+    assert!(error.may_have_been_applied(), "{error}");
+    assert_eq!((bad.connections(), fine.connections()), (1, 0), "nor to the same one again");
+}
+
+#[tokio::test]
+async fn a_change_is_not_sent_over_a_connection_that_has_ended() {
+    let fake = Fake::start(|question| {
+        node(question, |question| match question.key {
+            ApiKey::DescribeCluster => match described(question, 1) {
+                Reply::Bytes(bytes) => Reply::Last(bytes),
+                other => other,
+            },
+            _ => unregistered(question, 0),
+        })
+    })
+    .await;
+    let admin = client(&[&fake], &[]).at(Route::Broker(1));
+    admin.describe_cluster().await.unwrap();
+    // Until the end of the connection has come through.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    admin.unregister_broker(1).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_change_goes_to_another_broker_when_it_has_not_left() {
     let gone = good().await.address.to_string();
     let fine = good().await;
