@@ -58,7 +58,8 @@ impl Admin {
         Ok(Cluster { id: answer.cluster_id.to_string(), controller, brokers })
     }
 
-    /// Forgets a broker that is gone for good, so that it gets no replicas. Kafka does this to a running broker too: check before.
+    /// Forgets a broker that is gone for good, so that it gets no new replicas. Kafka accepts it also while partitions have replicas
+    /// there: look before.
     pub async fn unregister_broker(&self, id: i32) -> Result<(), Error> {
         let answer = self.call(&UnregisterBrokerRequest::default().with_broker_id(BrokerId(id))).await?;
         Error::check(answer.error_code, answer.error_message.as_deref(), true)
