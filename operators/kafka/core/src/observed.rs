@@ -311,8 +311,12 @@ fn node(
         ticket: by_name(&children.config_maps, &build::ticket_name(&name)).and_then(ticket_view),
         registered: answers.brokers.iter().flatten().find(|broker| broker.id == id).cloned(),
         voter: quorum.and_then(|quorum| quorum.voter(id)).cloned(),
+        // A copy on a disk that is gone stays in the list for minutes: the one that follows is meant.
         observer: quorum
-            .and_then(|quorum| quorum.observers.iter().find(|observer| observer.id == id))
+            .and_then(|quorum| {
+                let mine = quorum.observers.iter().filter(|observer| observer.id == id);
+                mine.max_by_key(|observer| (observer.caught_up, observer.end_offset))
+            })
             .cloned(),
         leads: quorum.is_some_and(|quorum| quorum.leader == id),
         probe: answers.probes.get(&id).cloned().unwrap_or_else(|| Err("not asked".to_owned())),
