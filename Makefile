@@ -24,7 +24,7 @@ LAB := $(CARGO_TARGET_DIR)/debug/lab
 E2E := cargo run --locked --package ballast-e2e --
 CLUSTER_ARGUMENT = $(if $(CLUSTER),--cluster $(abspath $(CLUSTER)))
 
-.PHONY: help prerequisites lab testbed kafka demo up down check test test-full e2e chaos bench ci images sbom generate
+.PHONY: help prerequisites java lab testbed kafka demo up down check test test-full e2e chaos bench ci images sbom generate
 
 help: ## This list
 	@printf 'make TARGET [CLUSTER=<kubeconfig>] [ARGS=…]\n\n'
@@ -33,10 +33,14 @@ help: ## This list
 prerequisites:
 	@scripts/prerequisites.sh
 
+# Only what has to do with Kafka needs it.
+java:
+	@scripts/prerequisites.sh java
+
 lab: prerequisites
 	@cargo build --locked --package ballast-lab --bin lab
 
-demo: lab ## From nothing to a cluster of three that holds something; OPERATOR=etcd or kafka
+demo: lab $(if $(filter kafka,$(OPERATOR)),java) ## From nothing to a cluster of three that holds something; OPERATOR=etcd or kafka
 	@$(E2E) demo --operator $(OPERATOR) $(CLUSTER_ARGUMENT) $(ARGS)
 
 up: lab ## The local three-zone Kubernetes; ARGS="--zones a,b"
@@ -54,7 +58,7 @@ testbed: lab
 	@$(LAB) tools kubernetes >/dev/null
 
 # The real servers that the Kafka client is tested with: the oldest and the newest.
-kafka: prerequisites
+kafka: java
 	@scripts/kafka.sh 4.1.2 4.4.0
 
 test: testbed kafka ## Everything that needs no nodes

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages the project's build and the lab need, as far as they are missing. Says nothing when none is.
+# prerequisites.sh java: also what fetches and runs Kafka.
 set -euo pipefail
 
 packages=(
@@ -8,9 +9,12 @@ packages=(
 )
 go_minor=26
 java_major=17
-# What runs Kafka may have come another way than from a package.
-command -v mvn >/dev/null || packages+=(maven)
-command -v java >/dev/null || packages+=(openjdk-17-jdk-headless)
+with=${1:-}
+if [ "$with" = java ]; then
+  # It may have come another way than from a package. jlink is part of what builds with Java, and not of what only runs it.
+  command -v mvn >/dev/null || packages+=(maven)
+  command -v java >/dev/null && command -v jlink >/dev/null || packages+=(openjdk-17-jdk-headless)
+fi
 
 missing=()
 for package in "${packages[@]}"; do
@@ -44,10 +48,12 @@ elif minor=$(go env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p'); [ "${minor:
   echo "prerequisites: Go 1.$minor is too old: install 1.$go_minor or newer from https://go.dev/dl/" >&2
   failed=1
 fi
-java=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
-if [ "${java:-0}" -lt "$java_major" ]; then
-  echo "prerequisites: Java ${java:-of an unknown version} is too old: put $java_major or newer on PATH" >&2
-  failed=1
+if [ "$with" = java ]; then
+  major=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
+  if [ "${major:-0}" -lt "$java_major" ]; then
+    echo "prerequisites: Java ${major:-of an unknown version} is too old: put $java_major or newer on PATH" >&2
+    failed=1
+  fi
 fi
 if ! command -v cargo >/dev/null; then
   echo "prerequisites: Rust is missing: install it from https://rustup.rs and put ~/.cargo/bin on PATH" >&2
