@@ -140,14 +140,14 @@ runbooks() {
     operator="$(basename "$(dirname "$(dirname "$core")")")"
     for word in $(
       # Without the tests, which stand at the end of a file or in files of their own.
-      for file in "$core"/plan/*.rs "$core"/plan.rs "$core"/intent.rs "$core"/status.rs; do
+      for file in "$core"/plan/*.rs "$core"/plan.rs "$core"/intent.rs "$core"/status.rs shared/core/src/{plan,condition}.rs; do
         case "$file" in *tests*) continue ;; esac
         [ -e "$file" ] && sed '/#\[cfg(test)\]/,$d' "$file"
       done | grep -oE '"([A-Z][a-z]+)+"|"[a-z]+(-[a-z]+)+"' | tr -d '"' | sort -u
     ); do
       # What stands in such literals without being a reason: states of members, of claims and of containers.
       case "$word" in
-        Leader | Follower | Learner | None | Serving | NotServing | Unknown | Lost | Bound | Image | CreateContainer* | Voter | Observer | Active | Fenced | Unregistered) ;;
+        True | False | Leader | Follower | Learner | None | Serving | NotServing | Unknown | Lost | Bound | Image | CreateContainer* | Voter | Observer | Active | Fenced | Unregistered) ;;
         *) grep -qE "(\`|^### )$word(\`|$)" "docs/runbooks/$operator.md" || missing+=("$operator: $word") ;;
       esac
     done

@@ -90,26 +90,34 @@ pub fn name(cluster: &str, uid: &str) -> String {
     format!("{cluster}-bootstrap-{short}")
 }
 
-/// The record of the cluster with this uid, the object it is in, and that object's resourceVersion.
+/// The bootstrap record as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundRecord {
+    /// What it says.
+    pub record: Record,
+    /// Its ConfigMap.
+    pub reference: ObjectRef,
+    /// Its resourceVersion.
+    pub resource_version: String,
+}
+
+/// The record of the cluster with this uid.
 ///
 /// It counts only when its label names the uid and an owner reference has it: one that was copied or
 /// restored belongs to nobody. An error means that it is there and cannot be read.
-pub fn find(
-    children: &Children,
-    uid: &str,
-    cluster: &str,
-) -> Result<Option<(Record, ObjectRef, String)>, String> {
+pub fn find(children: &Children, uid: &str, cluster: &str) -> Result<Option<FoundRecord>, String> {
     let name = name(cluster, uid);
     let Some(object) = by_name(&children.config_maps, &name).filter(|object| belongs(object, uid)) else {
         return Ok(None);
     };
     let read = || Some((object.metadata.uid.clone()?, object.metadata.resource_version.clone()?));
-    let (object_uid, version) =
+    let (object_uid, resource_version) =
         read().ok_or_else(|| format!("ConfigMap {name} was not read from a server"))?;
     let data =
         object.data.as_ref().ok_or_else(|| format!("ConfigMap {name}: the bootstrap record is empty"))?;
     let record = Record::from_data(data).map_err(|error| format!("ConfigMap {name}: {error}"))?;
-    Ok(Some((record, ObjectRef { kind: Kind::ConfigMap, name, uid: object_uid }, version)))
+    let reference = ObjectRef { kind: Kind::ConfigMap, name, uid: object_uid };
+    Ok(Some(FoundRecord { record, reference, resource_version }))
 }
 
 fn belongs(object: &ConfigMap, uid: &str) -> bool {

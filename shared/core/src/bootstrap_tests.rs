@@ -53,7 +53,8 @@ fn what_cannot_be_read_is_an_error(#[case] data: &[(&str, &str)], #[case] expect
 
 #[test]
 fn found() {
-    let (record, object, version) = find(&children(|_| {}), UID, "my").unwrap().unwrap();
+    let FoundRecord { record, reference: object, resource_version: version } =
+        find(&children(|_| {}), UID, "my").unwrap().unwrap();
     assert_eq!(record, granted());
     assert_eq!(object.name, "my-bootstrap-0a1b2c3d");
     assert_eq!((object.uid.as_str(), version.as_str()), ("object-uid", "7"));

@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::message::shortened;
+use crate::{
+    invalid::{self, Invalid},
+    message::shortened,
+};
 
 /// Longest message, in characters; the API of Kubernetes allows 32768 bytes.
 const LONGEST_MESSAGE: usize = 4096;
@@ -45,6 +48,22 @@ impl From<Option<bool>> for Status {
 /// `now` as Kubernetes writes times: RFC 3339, whole seconds.
 pub fn rfc3339(now: Timestamp) -> String {
     Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}
+
+/// Sets what follows from a specification that is wrong.
+pub fn set_invalid(
+    conditions: &mut Vec<Condition>,
+    errors: &[Invalid],
+    generation: Option<i64>,
+    now: Timestamp,
+) {
+    let message = format!("{}; nothing is changed until this is mended", invalid::summary(errors));
+    let mut set = |type_: &str, reason: &str, message: &str| {
+        set(conditions, type_, Status::False, reason, message, generation, now);
+    };
+    set("SpecValid", "Invalid", &message);
+    set("Ready", "SpecInvalid", &message);
+    set("Progressing", "SpecInvalid", "waiting for a valid specification");
 }
 
 /// Sets one condition; `lastTransitionTime` moves only when the status changes.

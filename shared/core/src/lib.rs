@@ -15,6 +15,7 @@
 //! | [`quantity`], [`duration`], [`version`], [`resource_amounts`] | values users write as text |
 //! | [`hash`], [`difference`] | has something changed that we sent? |
 //! | [`zone`] | which zone a new member goes to |
+//! | [`environment`] | how the operator was installed |
 //! | [`condition`] | metav1 conditions |
 //! | [`plan`] | what an operator decides: applies, one intent, what holds it back |
 //! | [`invalid`] | errors in a resource, by field |
@@ -29,6 +30,7 @@ pub mod condition;
 pub mod config;
 pub mod difference;
 pub mod duration;
+pub mod environment;
 pub mod hash;
 pub mod invalid;
 pub mod label;

@@ -87,6 +87,14 @@ impl ObjectRef {
     }
 }
 
+impl ObjectRef {
+    /// Names an object that the resource with this uid owns; `None` if it does not.
+    pub fn owned(kind: Kind, metadata: &ObjectMeta, owner: &str) -> Option<Self> {
+        metadata.owner_references.iter().flatten().find(|reference| reference.uid == owner)?;
+        Some(Self { kind, name: metadata.name.clone()?, uid: metadata.uid.clone()? })
+    }
+}
+
 /// What exists in the namespace with the labels of one cluster, whoever owns it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Children {

@@ -58,6 +58,59 @@ impl<I: Intent> Plan<I> {
     }
 }
 
+/// What a concern answers when it is asked what to do next. Concerns are asked in a fixed order; the first that wants
+/// something, or must wait, decides.
+#[derive(Debug, PartialEq)]
+pub enum Next<I> {
+    /// Nothing to do here: ask the next concern.
+    Nothing,
+    /// Do this, and nothing else in this pass.
+    Do(I),
+    /// Nothing else may be done before this holds.
+    Wait(Vec<Blocked>),
+    /// Something is under way that ends soon by itself: nothing else is done, and it is looked at again in a second.
+    Busy(Blocked),
+}
+
+impl<I> Next<I> {
+    /// Nothing else may be done before this holds.
+    pub fn wait(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Wait(vec![Blocked::new(predicate, reason, message)])
+    }
+
+    /// Something is under way.
+    pub fn busy(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Busy(Blocked::new(predicate, reason, message))
+    }
+}
+
+impl<I: Intent> Plan<I> {
+    /// Ends the planning: what holds back what is wanted next comes first, then what was only told until now.
+    pub fn conclude(&mut self, next: Next<I>) {
+        let told = std::mem::take(&mut self.blocked);
+        match next {
+            Next::Do(intent) => self.intent = Some(intent),
+            Next::Wait(blocked) => {
+                self.blocked.extend(blocked);
+                self.requeue(Duration::from_secs(3));
+            }
+            Next::Busy(blocked) => {
+                self.blocked.push(blocked);
+                self.requeue(Duration::from_secs(1));
+            }
+            Next::Nothing => {}
+        }
+        self.blocked.extend(told);
+    }
+}
+
+/// What a plan says while people have told the operator to change nothing.
+pub fn paused<I>() -> Plan<I> {
+    let message =
+        "spec.paused or the annotation ballast.dev/paused is set: nothing is changed until it is removed";
+    Plan { blocked: vec![Blocked::new("not-paused", "Paused", message)], ..Plan::default() }
+}
+
 /// One thing an operator wants: it may be several ordered requests, and is always safe to repeat.
 pub trait Intent: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// `PascalCase` constant, for instance `AddMember`; a metric label and an event reason.

@@ -1,5 +1,23 @@
 //! Which zone a new member goes to.
 
+use crate::{invalid::Invalid, label};
+
+/// What is wrong with a list of zones in `field`: each is a label's value, and is listed once.
+pub fn faults(zones: &[String], field: &str) -> Vec<Invalid> {
+    let mut faults = vec![];
+    for (index, zone) in zones.iter().enumerate() {
+        let field = format!("{field}[{index}]");
+        if zone.is_empty() {
+            faults.push(Invalid::new(field, "must not be empty"));
+        } else if zones[..index].contains(zone) {
+            faults.push(Invalid::new(field, format!("{zone} is listed twice")));
+        } else if let Err(message) = label::check_value(zone) {
+            faults.push(Invalid::new(field, message));
+        }
+    }
+    faults
+}
+
 /// The zone of `zones` with the fewest members; of several the first one. `None` when there are no zones.
 ///
 /// `taken` has one entry per existing member: its zone, or `None` if it has none.

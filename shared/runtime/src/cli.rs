@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, io::Write, net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
+use ballast_core::environment::Environment;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing::error;
 
@@ -16,19 +17,6 @@ use crate::{
     run::{RunSettings, run},
     telemetry::{self, LogFormat},
 };
-
-/// What every operator needs to know about where it runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperatorSettings {
-    /// The cluster's DNS domain, for instance `cluster.local`.
-    pub cluster_domain: String,
-    /// The image of this operator: init containers of application pods use it.
-    pub operator_image: String,
-    /// `imagePullPolicy` of those init containers, if not Kubernetes' default.
-    pub operator_pull_policy: Option<String>,
-    /// The namespace that this operator runs in, if it is known: members have to let it in.
-    pub operator_namespace: Option<String>,
-}
 
 /// For operators without arguments of their own.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -127,12 +115,13 @@ struct RunArgs {
 /// Runs the command line of the operator that `build` makes.
 ///
 /// ```no_run
-/// # use ballast_runtime::{cli::{self, NoArgs, OperatorSettings}, operator::Operator};
-/// # fn example<MyOperator: Operator>(new: fn(OperatorSettings) -> MyOperator) -> std::process::ExitCode {
-/// cli::main(|settings: OperatorSettings, _: NoArgs| new(settings))
+/// # use ballast_core::environment::Environment;
+/// # use ballast_runtime::{cli::{self, NoArgs}, operator::Operator};
+/// # fn example<MyOperator: Operator>(new: fn(Environment) -> MyOperator) -> std::process::ExitCode {
+/// cli::main(|environment: Environment, _: NoArgs| new(environment))
 /// # }
 /// ```
-pub fn main<A, O>(build: impl FnOnce(OperatorSettings, A) -> O) -> ExitCode
+pub fn main<A, O>(build: impl FnOnce(Environment, A) -> O) -> ExitCode
 where
     A: Args,
     O: Operator,
@@ -153,10 +142,7 @@ fn parse<A: Args, O: Operator>(args: impl Iterator<Item = OsString>) -> Result<C
     Cli::<A>::from_arg_matches(&matches).map(|cli| cli.command)
 }
 
-fn execute<A: Args, O: Operator>(
-    command: Command<A>,
-    build: impl FnOnce(OperatorSettings, A) -> O,
-) -> ExitCode {
+fn execute<A: Args, O: Operator>(command: Command<A>, build: impl FnOnce(Environment, A) -> O) -> ExitCode {
     match command {
         Command::Run { settings, run, more } => start(settings, &run, more, build),
         Command::Crd => print(crd::yaml::<O::Resource>()),
@@ -187,7 +173,7 @@ fn start<A: Args, O: Operator>(
     settings: SettingsArgs,
     args: &RunArgs,
     more: A,
-    build: impl FnOnce(OperatorSettings, A) -> O,
+    build: impl FnOnce(Environment, A) -> O,
 ) -> ExitCode {
     telemetry::init(args.log_format, &args.log_level);
     let Some(operator_image) = settings.operator_image else {
@@ -198,7 +184,7 @@ fn start<A: Args, O: Operator>(
         Err(error) => return fail(error),
     };
     let operator = build(
-        OperatorSettings {
+        Environment {
             cluster_domain: settings.cluster_domain,
             operator_image,
             operator_pull_policy: settings.operator_image_pull_policy,
@@ -230,8 +216,8 @@ fn start<A: Args, O: Operator>(
 }
 
 impl SettingsArgs {
-    fn offline(self, application: &str) -> OperatorSettings {
-        OperatorSettings {
+    fn offline(self, application: &str) -> Environment {
+        Environment {
             cluster_domain: self.cluster_domain,
             operator_image: self.operator_image.unwrap_or_else(|| format!("{application}-operator")),
             operator_pull_policy: self.operator_image_pull_policy,

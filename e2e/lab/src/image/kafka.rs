@@ -20,11 +20,11 @@ const JAVA_HOME: &str = "/opt/java/openjdk";
 /// Builds Kafka's image of this version, as its makers name it and with the jars where theirs has them, and gives its name and
 /// archive. `checkout` holds the script that fetches the jars.
 pub fn kafka(version: &str, checkout: &Path, progress: &Progress) -> Result<(String, PathBuf)> {
-    let jars = layout::cache()?.join(format!("tools/kafka-{version}/lib"));
     progress.during(&format!("fetching Kafka {version}"), || {
         let script = checkout.join("scripts/kafka.sh");
         command::output(Command::new(script).arg(version).env("BALLAST_CACHE", layout::cache()?))
     })?;
+    let jars = kafka_jars(version)?;
     let java = progress.during("making a Java for Kafka", java)?;
     let name = format!("docker.io/apache/kafka:{version}");
     let mut entries = identity();
@@ -51,6 +51,18 @@ pub fn kafka(version: &str, checkout: &Path, progress: &Progress) -> Result<(Str
     entries.push(Entry::link("/usr/local/bin/java", format!("{JAVA_HOME}/bin/java")));
     let path = build(&Image { name: name.clone(), user: "1000".into(), entries, ..Image::default() })?;
     Ok((name, path))
+}
+
+/// The folder with Kafka's jars of this version.
+///
+/// # Errors
+/// One line that says how to fetch them, if they are not there.
+pub fn kafka_jars(version: &str) -> Result<PathBuf> {
+    let jars = layout::cache()?.join(format!("tools/kafka-{version}/lib"));
+    if !jars.join(format!("kafka_2.13-{version}.jar")).exists() {
+        bail!("Kafka {version} is not in {}: run scripts/kafka.sh {version}", jars.display());
+    }
+    Ok(jars)
 }
 
 /// A Java run-time image, made once for each version of the machine's Java.

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 pub use base::{BUSYBOX, base, etcd};
 pub(crate) use base::{NEEDED_FIRST, PAUSE};
 pub use binary::from_binaries;
-pub use kafka::kafka;
+pub use kafka::{kafka, kafka_jars};
 
 use crate::{layout, tools};
 

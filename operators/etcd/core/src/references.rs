@@ -2,28 +2,16 @@
 //!
 //! The API server would refuse the objects that they get into, without saying which field of the resource it was.
 
-use ballast_core::{build::network_policy, invalid::Invalid, label, name};
+use ballast_core::{build::network_policy, invalid::Invalid, name, zone};
 use k8s_openapi::api::networking::v1::NetworkPolicyPeer;
 
 use crate::api::EtcdClusterSpec;
 
 /// Reports every name that cannot be one.
 pub(crate) fn check(spec: &EtcdClusterSpec, invalid: &mut Vec<Invalid>) {
-    check_zones(&spec.zones, invalid);
+    invalid.extend(zone::faults(&spec.zones, "spec.zones"));
     check_peers(&spec.network_policy.clients_from, invalid);
     check_names(spec, invalid);
-}
-
-fn check_zones(zones: &[String], invalid: &mut Vec<Invalid>) {
-    for (index, zone) in zones.iter().enumerate() {
-        if zone.is_empty() {
-            invalid.push(Invalid::new(format!("spec.zones[{index}]"), "must not be empty"));
-        } else if zones[..index].contains(zone) {
-            invalid.push(Invalid::new(format!("spec.zones[{index}]"), format!("{zone} is listed twice")));
-        } else if let Err(message) = label::check_value(zone) {
-            invalid.push(Invalid::new(format!("spec.zones[{index}]"), message));
-        }
-    }
 }
 
 fn check_peers(peers: &[NetworkPolicyPeer], invalid: &mut Vec<Invalid>) {

@@ -3,7 +3,7 @@
 use ballast_core::{
     bootstrap::Record,
     condition::{self, Status},
-    invalid::{self, Invalid},
+    invalid::Invalid,
     label,
     plan::{Intent as _, Plan, PlanStatus},
     version::Minor,
@@ -25,13 +25,7 @@ use crate::{
 pub fn invalid(resource: &EtcdCluster, errors: &[Invalid], now: Timestamp) -> EtcdClusterStatus {
     let mut status = resource.status.clone().unwrap_or_default();
     let generation = resource.metadata.generation;
-    let message = format!("{}; nothing is changed until this is mended", invalid::summary(errors));
-    let mut set = |type_: &str, value, reason: &str, message: &str| {
-        condition::set(&mut status.conditions, type_, value, reason, message, generation, now);
-    };
-    set("SpecValid", Status::False, "Invalid", &message);
-    set("Ready", Status::False, "SpecInvalid", &message);
-    set("Progressing", Status::False, "SpecInvalid", "waiting for a valid specification");
+    condition::set_invalid(&mut status.conditions, errors, generation, now);
     status.observed_generation = generation;
     status.plan = None;
     status

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ballast_core::{
-    build::{Cluster, container, pod},
+    build::{self, Cluster, container, pod},
     duration, hash,
     invalid::Invalid,
     label::{self, ClusterLabels},
@@ -11,30 +11,17 @@ use ballast_core::{
     quantity, resource_amounts,
     version::{self, Minor},
 };
-use k8s_openapi::{
-    api::networking::v1::NetworkPolicyPeer, apimachinery::pkg::apis::meta::v1::OwnerReference,
-};
+use k8s_openapi::api::networking::v1::NetworkPolicyPeer;
 use semver::Version;
 use serde_json::{Value, json};
+
+pub use ballast_core::environment::Environment;
 
 use crate::{
     APPLICATION,
     api::{AutoCompactionMode, EtcdCluster, LogLevel, MAX_NAME, WhenDeleted},
     references, settings, versions,
 };
-
-/// Defaults that come from how the operator was installed.
-#[derive(Clone, Debug)]
-pub struct Environment {
-    /// The DNS domain of the Kubernetes cluster.
-    pub cluster_domain: String,
-    /// The operator's own image: members' init containers use it.
-    pub operator_image: String,
-    /// Its pull policy.
-    pub operator_pull_policy: Option<String>,
-    /// The namespace that the operator runs in; `None`: it is not known, or it runs outside of Kubernetes.
-    pub operator_namespace: Option<String>,
-}
 
 /// Where members keep their data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,7 +177,7 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
         cluster: Cluster {
             labels: ClusterLabels { application: APPLICATION, instance: own_name.clone(), uid: uid.clone() },
             namespace: resource.metadata.namespace.clone().unwrap_or_default(),
-            owner: owner(&own_name, &uid),
+            owner: build::owner::<EtcdCluster>(&own_name, &uid),
             domain: environment.cluster_domain.clone(),
         },
         generation: resource.metadata.generation,
@@ -215,19 +202,6 @@ pub fn validate(resource: &EtcdCluster, environment: &Environment) -> Result<Des
         notes,
         environment: environment.clone(),
     })
-}
-
-fn owner(name: &str, uid: &str) -> OwnerReference {
-    use kube::Resource;
-    OwnerReference {
-        api_version: EtcdCluster::api_version(&()).into_owned(),
-        kind: EtcdCluster::kind(&()).into_owned(),
-        name: name.to_owned(),
-        uid: uid.to_owned(),
-        controller: Some(true),
-        // Where a plug-in enforces it, setting this needs rights on finalizers, of which we have none.
-        block_owner_deletion: None,
-    }
 }
 
 fn resolve_version(text: &str, invalid: &mut Vec<Invalid>) -> Option<Version> {

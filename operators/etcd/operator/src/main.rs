@@ -9,8 +9,8 @@ mod operator;
 
 use std::{net::SocketAddr, process::ExitCode};
 
-use ballast_etcd_core::validate::Environment;
-use ballast_runtime::cli::{self, OperatorSettings};
+use ballast_core::environment::Environment;
+use ballast_runtime::cli;
 use client::Dialer;
 use operator::EtcdOperator;
 
@@ -24,13 +24,7 @@ struct EtcdArgs {
 }
 
 fn main() -> ExitCode {
-    cli::main(|settings: OperatorSettings, args: EtcdArgs| {
-        let environment = Environment {
-            cluster_domain: settings.cluster_domain,
-            operator_image: settings.operator_image,
-            operator_pull_policy: settings.operator_pull_policy,
-            operator_namespace: settings.operator_namespace,
-        };
+    cli::main(|environment: Environment, args: EtcdArgs| {
         EtcdOperator::new(environment, Dialer::new(args.dial))
     })
 }

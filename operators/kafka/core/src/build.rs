@@ -272,8 +272,13 @@ fn with_defaults(pool: &Pool) -> Value {
 }
 
 /// Hash of the template that a pool's nodes should have.
-pub fn template_hash(desired: &Desired, pool: &Pool) -> String {
+fn template_hash(desired: &Desired, pool: &Pool) -> String {
     build::member::template_hash(&member(desired, pool, &Place::default()))
+}
+
+/// The same for all pools, by name.
+pub fn template_hashes(desired: &Desired) -> BTreeMap<&str, String> {
+    desired.pools.iter().map(|pool| (pool.name.as_str(), template_hash(desired, pool))).collect()
 }
 
 /// A node's StatefulSet.

@@ -5,7 +5,7 @@
 //! | [`api`] | the resource type |
 //! | [`validate`] | resource → [`validate::Desired`] |
 //! | [`observed`] | what was seen of Kubernetes and of Kafka |
-//! | [`plan`] | ([`validate::Desired`], [`observed::Observed`], now) → plan |
+//! | [`plan`] | ([`validate::Desired`], [`observed::Observed`]) → plan |
 //! | [`intent`] | what the operator can want |
 //! | [`build`] | the objects of a cluster |
 //! | [`status`] | what users read |

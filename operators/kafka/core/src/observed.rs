@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use ballast_core::view::{ClaimView, PodView, StatefulSetView, TicketView};
 use ballast_core::{
-    bootstrap::{self, Record},
+    bootstrap::{self, FoundRecord},
     label,
-    object::{Children, ObjectRef, by_name},
+    object::{Children, by_name},
     view::{claim_view, pod_view, stateful_set_view, ticket_view},
 };
 use jiff::Timestamp;
@@ -177,17 +177,6 @@ impl Node {
     }
 }
 
-/// The bootstrap record as it was found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FoundRecord {
-    /// What it says.
-    pub record: Record,
-    /// Its ConfigMap.
-    pub reference: ObjectRef,
-    /// Its resourceVersion.
-    pub resource_version: String,
-}
-
 /// Everything that a plan is made from.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -267,7 +256,7 @@ pub fn observe(
     }
     let known = known_ids(&answers);
     for id in &known {
-        if let Some(pool) = desired.pools.iter().find(|pool| pool.owns(*id)) {
+        if let Some(pool) = desired.pool_of(*id) {
             names.entry(*id).or_insert_with(|| desired.member(pool, *id));
         }
     }
@@ -276,9 +265,7 @@ pub fn observe(
         .into_iter()
         .filter_map(|(id, name)| node(desired, previous, &children, &own, &answers, id, name))
         .collect();
-    let record = bootstrap::find(&children, uid, desired.cluster.name()).map(|found| {
-        found.map(|(record, reference, resource_version)| FoundRecord { record, reference, resource_version })
-    });
+    let record = bootstrap::find(&children, uid, desired.cluster.name());
     Observed { children, record, nodes, strangers, foreign, retained, answers }
 }
 
@@ -329,19 +316,14 @@ fn node(
 
 /// Whether a node has another template than the wanted one, so that it is worth asking what a restart would do.
 pub fn wants_restarts(desired: &Desired, children: &Children) -> bool {
-    let hash = |metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
-        metadata.annotations.as_ref()?.get(label::TEMPLATE_HASH).cloned()
+    let hashes = build::template_hashes(desired);
+    let outdated = |member: &str, hash: &String| {
+        desired.node(member).is_some_and(|node| hashes.get(node.pool.name.as_str()) != Some(hash))
     };
-    let outdated = |member: &str, hash: Option<String>| {
-        desired.node(member).is_some_and(|node| hash != Some(build::template_hash(desired, node.pool)))
-    };
-    let sets = children.stateful_sets.iter().any(|set| {
-        let template = set.spec.as_ref().and_then(|spec| spec.template.metadata.as_ref());
-        outdated(set.metadata.name.as_deref().unwrap_or_default(), template.and_then(hash))
-    });
-    let pod = |pod: &k8s_openapi::api::core::v1::Pod| {
-        let member = pod.metadata.labels.as_ref().and_then(|labels| labels.get(label::MEMBER));
-        member.is_some_and(|member| outdated(member, hash(&pod.metadata)))
-    };
-    sets || children.pods.iter().any(pod)
+    let sets = children.stateful_sets.iter().filter_map(stateful_set_view);
+    let pods = children.pods.iter().map(|pod| pod_view(pod, APPLICATION));
+    sets.into_iter().any(|set| outdated(&set.reference.name, &set.template_hash))
+        || pods
+            .into_iter()
+            .any(|pod| outdated(pod.name.strip_suffix("-0").unwrap_or_default(), &pod.template_hash))
 }

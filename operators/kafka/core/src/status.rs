@@ -3,7 +3,7 @@
 use ballast_core::{
     bootstrap::Record,
     condition::{self, Status},
-    invalid::{self, Invalid},
+    invalid::Invalid,
     plan::{Intent as _, Plan, PlanStatus},
 };
 use jiff::Timestamp;
@@ -23,13 +23,7 @@ use crate::{
 pub fn invalid(resource: &KafkaCluster, errors: &[Invalid], now: Timestamp) -> KafkaClusterStatus {
     let mut status = resource.status.clone().unwrap_or_default();
     let generation = resource.metadata.generation;
-    let message = format!("{}; nothing is changed until this is mended", invalid::summary(errors));
-    let mut set = |type_: &str, value, reason: &str, message: &str| {
-        condition::set(&mut status.conditions, type_, value, reason, message, generation, now);
-    };
-    set("SpecValid", Status::False, "Invalid", &message);
-    set("Ready", Status::False, "SpecInvalid", &message);
-    set("Progressing", Status::False, "SpecInvalid", "waiting for a valid specification");
+    condition::set_invalid(&mut status.conditions, errors, generation, now);
     status.observed_generation = generation;
     status.plan = None;
     status
@@ -80,13 +74,13 @@ pub fn planned(
 
 /// The wanted version, once every node has the wanted template.
 fn running(observed: &Observed, desired: &Desired) -> Option<String> {
+    let hashes = build::template_hashes(desired);
     let wanted = |node: &Node| {
-        let pool = desired.pools.iter().find(|pool| pool.name == node.pool)?;
-        Some(node.pod.as_ref()?.template_hash == build::template_hash(desired, pool))
+        node.pod.as_ref().is_some_and(|pod| hashes.get(node.pool.as_str()) == Some(&pod.template_hash))
     };
     let mut nodes = observed.nodes.iter().filter(|node| node.wanted).peekable();
     nodes.peek()?;
-    nodes.all(|node| wanted(node) == Some(true)).then(|| desired.version.to_string())
+    nodes.all(wanted).then(|| desired.version.to_string())
 }
 
 struct Facts<'a> {

@@ -3,12 +3,11 @@
 mod pools;
 
 use ballast_core::{
-    build::Cluster,
+    build::{self, Cluster},
     invalid::Invalid,
     label::{self, ClusterLabels},
-    name, version,
+    name, version, zone,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use semver::Version;
 
 use crate::{
@@ -16,20 +15,8 @@ use crate::{
     api::{KafkaCluster, MAX_NAMES, NodePool},
     settings,
 };
+pub use ballast_core::environment::Environment;
 pub use pools::Pool;
-
-/// Defaults that come from how the operator was installed.
-#[derive(Clone, Debug)]
-pub struct Environment {
-    /// The DNS domain of the Kubernetes cluster.
-    pub cluster_domain: String,
-    /// The operator's own image: nodes' init containers use it.
-    pub operator_image: String,
-    /// Its pull policy.
-    pub operator_pull_policy: Option<String>,
-    /// The namespace that the operator runs in; `None`: it is not known, or it runs outside of Kubernetes.
-    pub operator_namespace: Option<String>,
-}
 
 /// A resolved specification.
 #[derive(Clone, Debug)]
@@ -75,12 +62,22 @@ impl Desired {
         format!("{}-{}-{id}", self.cluster.name(), pool.name)
     }
 
+    /// The pool of this name.
+    pub fn pool(&self, name: &str) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.name == name)
+    }
+
+    /// The pool that has this node id.
+    pub fn pool_of(&self, id: i32) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.owns(id))
+    }
+
     /// The node of this name, if it is one of a pool of ours.
     pub fn node(&self, member: &str) -> Option<Node<'_>> {
         let rest = member.strip_prefix(self.cluster.name())?.strip_prefix('-')?;
         let (pool, id) = rest.rsplit_once('-')?;
         let id: i32 = id.parse().ok()?;
-        let pool = self.pools.iter().find(|known| known.name == pool && known.owns(id))?;
+        let pool = self.pool(pool).filter(|pool| pool.owns(id))?;
         (self.member(pool, id) == member).then_some(Node { id, pool })
     }
 
@@ -127,7 +124,7 @@ pub fn validate(resource: &KafkaCluster, environment: &Environment) -> Result<De
             format!("{image:?} is no image without a tag, such as registry.example.com:5000/mirror/kafka"),
         ));
     }
-    check_zones(&spec.zones, &mut invalid);
+    invalid.extend(zone::faults(&spec.zones, "spec.zones"));
     for (key, value) in &spec.config {
         if let Err(message) = settings::check(key, value) {
             invalid.push(Invalid::new(format!("spec.config[{key}]"), message));
@@ -143,7 +140,7 @@ pub fn validate(resource: &KafkaCluster, environment: &Environment) -> Result<De
         cluster: Cluster {
             labels: ClusterLabels { application: APPLICATION, instance: own_name.clone(), uid: uid.clone() },
             namespace: resource.metadata.namespace.clone().unwrap_or_default(),
-            owner: owner(&own_name, &uid),
+            owner: build::owner::<KafkaCluster>(&own_name, &uid),
             domain: environment.cluster_domain.clone(),
         },
         generation: resource.metadata.generation,
@@ -182,31 +179,5 @@ fn check_names(own_name: &str, pools: &[NodePool], invalid: &mut Vec<Invalid>) {
                 own_name.len() + longest
             ),
         ));
-    }
-}
-
-fn check_zones(zones: &[String], invalid: &mut Vec<Invalid>) {
-    for (index, zone) in zones.iter().enumerate() {
-        let field = format!("spec.zones[{index}]");
-        if zone.is_empty() {
-            invalid.push(Invalid::new(field, "must not be empty"));
-        } else if zones[..index].contains(zone) {
-            invalid.push(Invalid::new(field, format!("{zone} is listed twice")));
-        } else if let Err(message) = label::check_value(zone) {
-            invalid.push(Invalid::new(field, message));
-        }
-    }
-}
-
-fn owner(name: &str, uid: &str) -> OwnerReference {
-    use kube::Resource;
-    OwnerReference {
-        api_version: KafkaCluster::api_version(&()).into_owned(),
-        kind: KafkaCluster::kind(&()).into_owned(),
-        name: name.to_owned(),
-        uid: uid.to_owned(),
-        controller: Some(true),
-        // Where a plug-in enforces it, setting this needs rights on finalizers, of which we have none.
-        block_owner_deletion: None,
     }
 }

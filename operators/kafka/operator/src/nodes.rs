@@ -18,7 +18,7 @@ impl Dialer {
     pub fn client(self, desired: &Desired, running: &[(i32, String)]) -> Client {
         let mut addresses = Addresses::default();
         for (id, address) in running {
-            let Some(pool) = desired.pools.iter().find(|pool| pool.owns(*id)) else { continue };
+            let Some(pool) = desired.pool_of(*id) else { continue };
             if pool.broker {
                 addresses.brokers.insert(*id, at(address, CLIENT_PORT));
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ballast_core::object::Children;
 use ballast_kafka_core::{
     observed::{Answers, Partition, Quorum, Registered, Replica, addresses, wants_restarts},
-    validate::Desired,
+    validate::{Desired, Pool},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures::future::join_all;
@@ -22,13 +22,21 @@ const MIN_ISR: &str = "min.insync.replicas";
 pub async fn ask(desired: &Desired, children: &Children, kafka: &Dialer) -> Answers {
     let running = addresses(desired, children);
     let client = kafka.client(desired, &running);
-    let ids: Vec<i32> = running.iter().map(|(id, _)| *id).collect();
-    let mut answers = Answers { probes: probes(desired, &client, &ids).await, ..Answers::default() };
-    let answering = |broker: bool| {
-        desired_nodes(desired, &answers)
-            .any(|(is_broker, is_controller)| if broker { is_broker } else { is_controller })
+    let features = join_all(running.iter().map(|(id, _)| features(desired, &client, *id))).await;
+    let answering = |role: fn(&Pool) -> bool| {
+        features.iter().any(|(id, answer)| answer.is_ok() && desired.pool_of(*id).is_some_and(role))
     };
-    let (brokers, controllers) = (answering(true), answering(false));
+    let (brokers, controllers) = (answering(|pool| pool.broker), answering(|pool| pool.controller));
+    // Who is behind tells an old level.
+    let newest =
+        features.iter().filter_map(|(_, answer)| answer.as_ref().ok()).max_by_key(|answer| answer.epoch);
+    let mut answers = Answers {
+        metadata_level: newest.and_then(|answer| answer.level(METADATA_VERSION)),
+        ..Answers::default()
+    };
+    for (id, answer) in features {
+        answers.probes.insert(id, answer.map(drop).map_err(|error| error.to_string()));
+    }
     if brokers {
         ask_brokers(desired, children, &client.at(Route::Brokers), &mut answers).await;
     }
@@ -38,33 +46,20 @@ pub async fn ask(desired: &Desired, children: &Children, kafka: &Dialer) -> Answ
     answers
 }
 
-/// Roles of the nodes that answered: whether it is a broker, whether a controller.
-fn desired_nodes<'a>(desired: &'a Desired, answers: &'a Answers) -> impl Iterator<Item = (bool, bool)> + 'a {
-    let answered = answers.probes.iter().filter(|(_, answer)| answer.is_ok());
-    answered.filter_map(|(id, _)| {
-        let pool = desired.pools.iter().find(|pool| pool.owns(*id))?;
-        Some((pool.broker, pool.controller))
-    })
-}
-
-async fn probes(desired: &Desired, client: &Client, ids: &[i32]) -> BTreeMap<i32, Result<(), String>> {
-    let asked = ids.iter().map(|id| async move {
-        let pool = desired.pools.iter().find(|pool| pool.owns(*id));
-        let route =
-            if pool.is_some_and(|pool| pool.broker) { Route::Broker(*id) } else { Route::Controller(*id) };
-        let answer = client.at(route).features().await;
-        (*id, answer.map(drop).map_err(|error| error.to_string()))
-    });
-    join_all(asked).await.into_iter().collect()
+/// What a node says of itself.
+async fn features(
+    desired: &Desired,
+    client: &Client,
+    id: i32,
+) -> (i32, Result<client::Features, client::Error>) {
+    let broker = desired.pool_of(id).is_some_and(|pool| pool.broker);
+    let route = if broker { Route::Broker(id) } else { Route::Controller(id) };
+    (id, client.at(route).features().await)
 }
 
 async fn ask_brokers(desired: &Desired, children: &Children, brokers: &Admin, answers: &mut Answers) {
-    let (cluster, quorum_, features, topics) = tokio::join!(
-        brokers.describe_cluster(),
-        brokers.describe_quorum(),
-        brokers.features(),
-        brokers.topics(None)
-    );
+    let (cluster, described, topics) =
+        tokio::join!(brokers.describe_cluster(), brokers.describe_quorum(), brokers.topics(None));
     if let Ok(cluster) = cluster {
         answers.cluster_id = Some(cluster.id);
         let registered = cluster.brokers.into_iter().map(|broker| Registered {
@@ -74,8 +69,7 @@ async fn ask_brokers(desired: &Desired, children: &Children, brokers: &Admin, an
         });
         answers.brokers = Some(registered.collect());
     }
-    answers.quorum = quorum_.ok().as_ref().map(quorum);
-    answers.metadata_level = features.ok().and_then(|features| features.level(METADATA_VERSION));
+    answers.quorum = described.ok().as_ref().map(quorum);
     let Ok(topics) = topics else { return };
     // Topics that are there and cannot be described may have any replicas.
     if topics.missing.is_empty() {

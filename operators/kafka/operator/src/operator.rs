@@ -59,8 +59,8 @@ impl Operator for KafkaOperator {
         running.clone().count() == 0 || running.clone().any(|node| node.probe.is_ok())
     }
 
-    fn plan(&self, desired: &Desired, observed: &Observed, now: Timestamp) -> Plan<Intent> {
-        plan::plan(desired, observed, now)
+    fn plan(&self, desired: &Desired, observed: &Observed, _now: Timestamp) -> Plan<Intent> {
+        plan::plan(desired, observed)
     }
 
     async fn act(

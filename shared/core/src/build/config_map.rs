@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use ballast_guard::ticket::{self, Ticket};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
 use super::{Cluster, labelled};
 use crate::{
     bootstrap::{self, Record},
     hash, label,
+    object::Children,
 };
 
 /// Value of [`label::PURPOSE`] on configuration.
@@ -30,6 +31,23 @@ pub fn hashed(cluster: &Cluster, role: &str, data: BTreeMap<String, String>) -> 
         immutable: Some(true),
         ..ConfigMap::default()
     }
+}
+
+/// Configuration that is not `wanted`, and that no template and no pod names any more.
+pub fn unused<'a>(children: &'a Children, wanted: &[String]) -> Vec<&'a ObjectMeta> {
+    let mut used: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let templates = children.stateful_sets.iter().filter_map(|set| set.spec.as_ref()?.template.spec.as_ref());
+    let pods = children.pods.iter().filter_map(|pod| pod.spec.as_ref());
+    for volume in templates.chain(pods).filter_map(|spec| spec.volumes.as_ref()).flatten() {
+        used.extend(volume.config_map.as_ref().map(|source| source.name.as_str()));
+    }
+    let maps = children.config_maps.iter().map(|map| &map.metadata);
+    maps.filter(|metadata| {
+        let purpose = metadata.labels.as_ref().and_then(|labels| labels.get(label::PURPOSE));
+        purpose.is_some_and(|purpose| purpose == CONFIG)
+            && metadata.name.as_ref().is_some_and(|name| !used.contains(&name.as_str()))
+    })
+    .collect()
 }
 
 /// Name of a member's ticket.

@@ -61,6 +61,19 @@ impl Cluster {
     }
 }
 
+/// Reference to the resource of this kind, name and uid that owns an object.
+pub fn owner<K: kube::Resource<DynamicType = ()>>(name: &str, uid: &str) -> OwnerReference {
+    OwnerReference {
+        api_version: K::api_version(&()).into_owned(),
+        kind: K::kind(&()).into_owned(),
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        controller: Some(true),
+        // Where a plug-in enforces it, setting this needs rights on finalizers, of which we have none.
+        block_owner_deletion: None,
+    }
+}
+
 /// Adds one label.
 fn labelled(mut metadata: ObjectMeta, key: &str, value: &str) -> ObjectMeta {
     metadata.labels.get_or_insert_default().insert(key.to_owned(), value.to_owned());

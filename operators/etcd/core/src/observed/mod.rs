@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ballast_core::{
-    bootstrap::{self, Record},
+    bootstrap::{self, FoundRecord, Record},
     label,
-    object::{Children, ObjectRef, by_name},
+    object::{Children, by_name},
     version::{self, Minor},
 };
 use jiff::Timestamp;
@@ -177,17 +177,6 @@ impl Member {
     }
 }
 
-/// The bootstrap record as it was found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FoundRecord {
-    /// What it says.
-    pub record: Record,
-    /// Its ConfigMap.
-    pub reference: ObjectRef,
-    /// Its resourceVersion.
-    pub resource_version: String,
-}
-
 /// Everything that a plan is made from.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -238,7 +227,9 @@ impl Observed {
 /// etcd's cluster id that the bootstrap record of these objects holds, once the cluster has started.
 pub fn recorded_cluster_id(desired: &Desired, children: &Children) -> Option<u64> {
     match bootstrap::find(children, &desired.cluster.labels.uid, desired.cluster.name()) {
-        Ok(Some((Record::Started { cluster_id }, ..))) => u64::from_str_radix(&cluster_id, 16).ok(),
+        Ok(Some(FoundRecord { record: Record::Started { cluster_id }, .. })) => {
+            u64::from_str_radix(&cluster_id, 16).ok()
+        }
         _ => None,
     }
 }
@@ -320,9 +311,7 @@ pub fn observe(
             }
         })
         .collect();
-    let record = bootstrap::find(&children, uid, desired.cluster.name()).map(|found| {
-        found.map(|(record, reference, resource_version)| FoundRecord { record, reference, resource_version })
-    });
+    let record = bootstrap::find(&children, uid, desired.cluster.name());
     Observed {
         children,
         record,

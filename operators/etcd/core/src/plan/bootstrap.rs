@@ -2,14 +2,14 @@
 
 use ballast_core::bootstrap::Record;
 
-use super::{Context, Next, learner, resize, wait};
+use super::{Context, Next, learner, resize};
 use crate::{build, intent::Intent, validate::Storage};
 
 /// No record: may this cluster begin?
 pub(crate) fn begin(context: &Context<'_>) -> Next {
     let observed = context.observed;
     if let Some(claim) = observed.members.iter().flat_map(|member| &member.claims).next() {
-        return wait(
+        return Next::wait(
             "bootstrap-record-exists",
             "BootstrapRecordMissing",
             format!(
@@ -30,7 +30,7 @@ pub(crate) fn begin(context: &Context<'_>) -> Next {
             return adopt(context, &first.cluster_uid);
         }
         let names = retained.iter().map(|claim| claim.reference.name.as_str()).collect::<Vec<_>>().join(", ");
-        return wait(
+        return Next::wait(
             "no-retained-volumes",
             "RetainedVolumes",
             format!(
@@ -58,7 +58,7 @@ pub(crate) fn proceed(context: &Context<'_>, record: &Record) -> Next {
         Record::Started { .. } | Record::Adopted { .. } => return Next::Nothing,
     };
     let Some(ordinal) = context.desired.ordinal(member) else {
-        return wait(
+        return Next::wait(
             "bootstrap-record-readable",
             "BootstrapRecordUnreadable",
             format!("the bootstrap record names {member}, which is no member of this cluster"),
@@ -107,11 +107,11 @@ pub(crate) fn proceed(context: &Context<'_>, record: &Record) -> Next {
     if seed.ticket.is_none() {
         return again;
     }
-    wait("first-member-starts", "FirstMemberStarting", learner::starting(seed))
+    Next::wait("first-member-starts", "FirstMemberStarting", learner::starting(seed))
 }
 
 fn lost(member: &str, what: &str) -> Next {
-    wait(
+    Next::wait(
         "first-member-has-its-volume",
         "DataLost",
         format!(

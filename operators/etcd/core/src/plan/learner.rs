@@ -1,6 +1,6 @@
 //! A learner on its way: claim, ticket, StatefulSet; started; ticket gone; promoted. Or removed again after its deadline.
 
-use super::{Context, Next, busy, wait};
+use super::{Context, Next};
 use crate::{
     intent::Intent,
     observed::{Member, PodView},
@@ -38,7 +38,7 @@ fn of_learner(context: &Context<'_>, member: &Member) -> Next {
         if member.started() {
             // Started, yet without a StatefulSet: somebody deleted it. It is applied again if its claim is there.
             return if member.claims.iter().any(|claim| !claim.deleting) {
-                busy(
+                Next::busy(
                     "stateful-set-exists",
                     "LearnerStarting",
                     format!("the StatefulSet of {} is being made again", member.name),
@@ -67,10 +67,10 @@ fn of_learner(context: &Context<'_>, member: &Member) -> Next {
         if let Some(next) = bring_up_to_date(context, member) {
             return next;
         }
-        return wait("learner-starts", "LearnerStarting", starting(member));
+        return Next::wait("learner-starts", "LearnerStarting", starting(member));
     }
     if member.ticket.is_some() || !member.started() {
-        return busy("learner-starts", "LearnerStarting", starting(member));
+        return Next::busy("learner-starts", "LearnerStarting", starting(member));
     }
     Next::Do(Intent::Promote { member: member.name.clone(), id: listed.id })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Context, Next, busy};
+use super::{Context, Next};
 use crate::{
     intent::Intent,
     observed::{AlarmKind, Member},
@@ -55,7 +55,7 @@ fn of_member(context: &Context<'_>, member: &Member) -> Next {
 }
 
 fn going(member: &Member, what: &str) -> Next {
-    busy(
+    Next::busy(
         "leftovers-gone",
         "CleaningUp",
         format!("{} is out of etcd's member list: waiting for {what} to go", member.name),

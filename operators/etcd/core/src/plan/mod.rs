@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use ballast_core::{
     bootstrap::Record,
-    plan::{Blocked, Plan},
+    plan::{self, Blocked, Plan},
     version::Minor,
 };
 use jiff::Timestamp;
@@ -24,17 +24,7 @@ use jiff::Timestamp;
 use crate::{build, intent::Intent, observed::Observed, validate::Desired, versions};
 
 /// What a concern answers.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Next {
-    /// Nothing to do here: ask the next concern.
-    Nothing,
-    /// Do this, and nothing else in this pass.
-    Do(Intent),
-    /// Nothing else may be done before this holds.
-    Wait(Vec<Blocked>),
-    /// Something is under way that ends soon by itself: nothing else is done, and it is looked at again in a second.
-    Busy(Blocked),
-}
+pub(crate) type Next = ballast_core::plan::Next<Intent>;
 
 /// Everything that concerns look at.
 pub(crate) struct Context<'a> {
@@ -66,39 +56,20 @@ impl Context<'_> {
 
 /// Decides.
 pub fn plan(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan<Intent> {
+    if desired.paused {
+        return plan::paused();
+    }
     let context = Context { desired, observed, now, template_hash: build::template_hash(desired) };
     let mut plan = Plan::default();
-    if desired.paused {
-        plan.blocked.push(Blocked::new(
-            "not-paused",
-            "Paused",
-            "spec.paused or the annotation ballast.dev/paused is set: nothing is changed until it is removed",
-        ));
-        return plan;
-    }
     let next = decide(&context, &mut plan);
-    // What holds back what is wanted next comes first; what is only told, after it.
-    let told = std::mem::take(&mut plan.blocked);
-    match next {
-        Next::Do(intent) => plan.intent = Some(intent),
-        Next::Wait(blocked) => {
-            plan.blocked.extend(blocked);
-            plan.requeue(Duration::from_secs(3));
-        }
-        Next::Busy(blocked) => {
-            plan.blocked.push(blocked);
-            plan.requeue(Duration::from_secs(1));
-        }
-        Next::Nothing => {}
-    }
-    plan.blocked.extend(told);
+    plan.conclude(next);
     plan
 }
 
 fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
     let Context { desired, observed, .. } = context;
     if let Err(message) = &observed.record {
-        return wait(
+        return Next::wait(
             "bootstrap-record-readable",
             "BootstrapRecordUnreadable",
             format!("the bootstrap record cannot be read: {message}"),
@@ -107,7 +78,7 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
     let ids = observed.cluster_ids();
     if ids.len() > 1 {
         let ids = ids.iter().map(|id| format!("{id:x}")).collect::<Vec<_>>().join(", ");
-        return wait(
+        return Next::wait(
             "one-cluster-id",
             "SplitBrain",
             format!(
@@ -117,7 +88,7 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
     }
     let record = observed.record.as_ref().ok().and_then(Option::as_ref).map(|found| &found.record);
     if let (None, Err(message)) = (record, versions::supported(&desired.version)) {
-        return wait("version-supported", "VersionNotSupported", message);
+        return Next::wait("version-supported", "VersionNotSupported", message);
     }
     let started = match record {
         None | Some(Record::Preparing { .. } | Record::Granted { .. }) => false,
@@ -206,12 +177,4 @@ fn version_refused(context: &Context<'_>) -> Option<Blocked> {
 /// How long a zone that could not take a member is avoided.
 pub fn suspect_for() -> jiff::SignedDuration {
     resize::SUSPECT_FOR
-}
-
-pub(crate) fn busy(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Next {
-    Next::Busy(Blocked::new(predicate, reason, message))
-}
-
-pub(crate) fn wait(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Next {
-    Next::Wait(vec![Blocked::new(predicate, reason, message)])
 }

@@ -1,7 +1,7 @@
 //! Harmless applies: what must exist and look as it should, and what nothing needs any more.
 
 use ballast_core::{
-    label,
+    build::config_map,
     object::{Kind, Object, ObjectRef},
     plan::Plan,
     quantity,
@@ -104,32 +104,14 @@ fn adopting(context: &Context<'_>) -> bool {
 /// longer wanted.
 pub(crate) fn prune(context: &Context<'_>, plan: &mut Plan<Intent>) {
     let children = &context.observed.children;
-    let wanted = build::config_map(context.desired).metadata.name;
-    let mut used: Vec<&str> = wanted.iter().map(String::as_str).collect();
-    let templates = children.stateful_sets.iter().filter_map(|set| set.spec.as_ref()?.template.spec.as_ref());
-    let pods = children.pods.iter().filter_map(|pod| pod.spec.as_ref());
-    for volume in templates.chain(pods).filter_map(|spec| spec.volumes.as_ref()).flatten() {
-        used.extend(volume.config_map.as_ref().map(|source| source.name.as_str()));
-    }
-    let configs = children.config_maps.iter().map(|map| &map.metadata).filter(|metadata| {
-        let purpose = metadata.labels.as_ref().and_then(|labels| labels.get(label::PURPOSE));
-        purpose.is_some_and(|purpose| purpose == "config")
-            && metadata.name.as_ref().is_some_and(|name| !used.contains(&name.as_str()))
-    });
+    let wanted: Vec<String> = build::config_map(context.desired).metadata.name.into_iter().collect();
+    let configs = config_map::unused(children, &wanted).into_iter();
     let configs = configs.map(|metadata| (Kind::ConfigMap, metadata));
     let budgets = children.disruption_budgets.iter().filter(|_| !context.desired.budget);
     let budgets = budgets.map(|budget| (Kind::PodDisruptionBudget, &budget.metadata));
     let policies = children.network_policies.iter().filter(|_| context.desired.clients_from.is_none());
     let policies = policies.map(|policy| (Kind::NetworkPolicy, &policy.metadata));
-    let unwanted = configs.chain(budgets).chain(policies).filter(|(_, metadata)| owned(context, metadata));
-    plan.prune.extend(unwanted.filter_map(|(kind, metadata)| {
-        Some(ObjectRef { kind, name: metadata.name.clone()?, uid: metadata.uid.clone()? })
-    }));
-}
-
-fn owned(
-    context: &Context<'_>,
-    metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-) -> bool {
-    metadata.owner_references.iter().flatten().any(|owner| owner.uid == context.desired.cluster.labels.uid)
+    let unwanted = configs.chain(budgets).chain(policies);
+    let uid = &context.desired.cluster.labels.uid;
+    plan.prune.extend(unwanted.filter_map(|(kind, metadata)| ObjectRef::owned(kind, metadata, uid)));
 }

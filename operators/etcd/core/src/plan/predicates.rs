@@ -2,7 +2,7 @@
 
 use ballast_core::plan::{Blocked, Predicate, evaluate};
 
-use super::{Context, Next, wait};
+use super::{Context, Next};
 use crate::observed::Member;
 
 /// A voter may lag this many raft entries behind the leader and still count as caught up.
@@ -134,7 +134,7 @@ pub(crate) fn list_known(context: &Context<'_>) -> Next {
             crate::observed::Probe::Answered(_) => format!("{} (no linearizable read)", member.name),
         })
         .collect();
-    wait(
+    Next::wait(
         "quorum-answers",
         "QuorumUnknown",
         format!(
@@ -153,7 +153,7 @@ fn data_lost(context: &Context<'_>) -> Option<Next> {
     if lost.is_empty() || members.len() - lost.len() > members.len() / 2 {
         return None;
     }
-    Some(wait(
+    Some(Next::wait(
         "quorum-without-member",
         "DataLost",
         format!(
@@ -176,7 +176,7 @@ pub(crate) fn no_foreign_members(context: &Context<'_>) -> Next {
     if foreign.is_empty() {
         return Next::Nothing;
     }
-    wait(
+    Next::wait(
         "no-foreign-members",
         "ForeignMember",
         format!(

@@ -9,7 +9,7 @@ use ballast_core::{
     plan::{Blocked, Plan},
 };
 
-use super::{Context, Next, learner, predicates, wait};
+use super::{Context, Next, learner, predicates};
 use crate::{
     intent::Intent,
     observed::{Member, PodView},
@@ -145,7 +145,7 @@ fn treat(context: &Context<'_>, member: &Member, ailment: Ailment) -> Next {
     if !blocked.is_empty() {
         let voters = context.observed.voters().count();
         if voters <= 2 {
-            return wait(
+            return Next::wait(
                 "quorum-without-member",
                 "DataLost",
                 format!(

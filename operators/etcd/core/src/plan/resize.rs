@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use ballast_core::zone;
 use jiff::SignedDuration;
 
-use super::{Context, Next, predicates, wait};
+use super::{Context, Next, predicates};
 use crate::{intent::Intent, observed::Member};
 
 /// How long a zone that could not take a member is avoided.
@@ -24,7 +24,7 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
 
 fn grow(context: &Context<'_>, voters: usize) -> Next {
     if context.observed.quorum() != Some(true) {
-        return wait(
+        return Next::wait(
             "quorum-serves",
             "QuorumAtRisk",
             "a member is added only while a quorum of the voters serves",

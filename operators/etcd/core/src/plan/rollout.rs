@@ -5,7 +5,7 @@
 use ballast_core::version::Minor;
 use jiff::SignedDuration;
 
-use super::{Context, Next, busy, learner, predicates, wait};
+use super::{Context, Next, learner, predicates};
 use crate::{intent::Intent, observed::Member, validate::Storage};
 
 pub(crate) fn next(context: &Context<'_>) -> Next {
@@ -20,7 +20,7 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
     let candidate = outdated[0];
     if !candidate.serves() {
         if let (Some(first), false) = (unproven.first(), proven) {
-            return wait(
+            return Next::wait(
                 "updated-members-serve",
                 "UpdatedMemberNotServing",
                 format!(
@@ -32,7 +32,7 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
         return update(candidate, "it does not serve, and its template is not the wanted one");
     }
     if let Some(first) = unproven.first() {
-        return wait(
+        return Next::wait(
             "updated-members-serve",
             "UpdatedMemberNotServing",
             format!(
@@ -47,7 +47,7 @@ pub(crate) fn next(context: &Context<'_>) -> Next {
     }
     if matches!(context.desired.storage, Storage::Ephemeral { .. }) && context.observed.voters().count() <= 2
     {
-        return wait(
+        return Next::wait(
             "data-survives-restart",
             "EphemeralStorage",
             format!(
@@ -108,7 +108,7 @@ pub(crate) fn version_agreed(context: &Context<'_>) -> Next {
     let running =
         context.observed.voters().filter_map(Member::answer).map(|answer| Minor::from(&answer.version)).min();
     match (context.observed.answers.cluster_version, running) {
-        (Some(agreed), Some(running)) if agreed < running => busy(
+        (Some(agreed), Some(running)) if agreed < running => Next::busy(
             "cluster-version-agreed",
             "ClusterVersionPending",
             format!(

@@ -2,7 +2,7 @@
 
 use ballast_core::bootstrap::Record;
 
-use super::{Context, Next, nodes, state, wait};
+use super::{Context, Next, nodes, state};
 use crate::{
     build::{self, Place},
     intent::Intent,
@@ -12,7 +12,7 @@ use crate::{
 pub(super) fn begin(context: &Context<'_>) -> Next {
     let Context { desired, observed, .. } = context;
     if let Some(claim) = observed.nodes.iter().flat_map(|node| &node.claims).next() {
-        return wait(
+        return Next::wait(
             "bootstrap-record-exists",
             "BootstrapRecordMissing",
             format!(
@@ -30,7 +30,7 @@ pub(super) fn begin(context: &Context<'_>) -> Next {
         .map(|claim| claim.reference.name.as_str())
         .collect();
     if !retained.is_empty() {
-        return wait(
+        return Next::wait(
             "no-retained-volumes",
             "RetainedVolumes",
             format!(
@@ -40,7 +40,7 @@ pub(super) fn begin(context: &Context<'_>) -> Next {
         );
     }
     let Some(first) = desired.nodes().filter(|node| node.pool.controller).min_by_key(|node| node.id) else {
-        return wait("has-controller", "NoController", "no pool has controllers");
+        return Next::wait("has-controller", "NoController", "no pool has controllers");
     };
     let member = desired.member(first.pool, first.id);
     let place = Place {
@@ -60,7 +60,7 @@ pub(super) fn proceed(context: &Context<'_>, record: &Record) -> Next {
         Record::Started { .. } | Record::Adopted { .. } => return Next::Nothing,
     };
     let Some(first) = desired.node(member) else {
-        return wait(
+        return Next::wait(
             "bootstrap-record-readable",
             "BootstrapRecordUnreadable",
             format!("the bootstrap record names {member}, which is no node of a pool of this cluster"),
@@ -76,7 +76,7 @@ pub(super) fn proceed(context: &Context<'_>, record: &Record) -> Next {
     let again = Next::Do(Intent::Bootstrap { pool: first.pool.name.clone(), place: place.clone() });
     let Some(claim_uid) = granted else { return again };
     if live.is_none_or(|have| have.reference.uid != *claim_uid || have.phase == "Lost") {
-        return wait(
+        return Next::wait(
             "first-node-has-its-volume",
             "DataLost",
             format!(
@@ -113,7 +113,7 @@ pub(super) fn proceed(context: &Context<'_>, record: &Record) -> Next {
     if node.ticket.is_none() {
         return again;
     }
-    wait(
+    Next::wait(
         "first-controller-starts",
         "FirstControllerStarting",
         format!("{} has not started yet: {}", node.name, state(node)),

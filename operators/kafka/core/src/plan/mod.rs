@@ -1,4 +1,4 @@
-//! What to do next: (desired, observed, now) → plan. Pure, total, deterministic.
+//! What to do next: (desired, observed) → plan. Pure, total, deterministic.
 //!
 //! Concerns are asked in a fixed order; the first that wants something, or must wait, decides. What is under way is
 //! finished first, then what is broken is repaired, then nodes are added, then changes are rolled out.
@@ -8,13 +8,12 @@ mod nodes;
 mod objects;
 mod rollout;
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use ballast_core::{
     bootstrap::Record,
-    plan::{Blocked, Plan},
+    plan::{self, Plan},
 };
-use jiff::Timestamp;
 
 use crate::{
     build,
@@ -25,36 +24,25 @@ use crate::{
 };
 
 /// What a concern answers.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Next {
-    /// Nothing to do here: ask the next concern.
-    Nothing,
-    /// Do this, and nothing else in this pass.
-    Do(Intent),
-    /// Nothing else may be done before this holds.
-    Wait(Vec<Blocked>),
-    /// Something is under way that ends soon by itself: nothing else is done, and it is looked at again in a second.
-    Busy(Blocked),
-}
+pub(crate) type Next = ballast_core::plan::Next<Intent>;
 
 /// Everything that concerns look at.
 pub(crate) struct Context<'a> {
     pub(crate) desired: &'a Desired,
     pub(crate) observed: &'a Observed,
     /// Hash of the template that the nodes of each pool should have.
-    template_hashes: Vec<(&'a str, String)>,
+    template_hashes: BTreeMap<&'a str, String>,
 }
 
 impl<'a> Context<'a> {
     /// The pool of a node.
     pub(crate) fn pool(&self, node: &Node) -> Option<&'a Pool> {
-        self.desired.pools.iter().find(|pool| pool.name == node.pool)
+        self.desired.pool(&node.pool)
     }
 
     /// Hash of the template that a node should have.
     pub(crate) fn template_hash(&self, node: &Node) -> &str {
-        let hash = self.template_hashes.iter().find(|(pool, _)| *pool == node.pool);
-        hash.map_or("", |(_, hash)| hash.as_str())
+        self.template_hashes.get(node.pool.as_str()).map_or("", String::as_str)
     }
 
     /// Whether a node's StatefulSet or pod has another template than the wanted one.
@@ -67,31 +55,14 @@ impl<'a> Context<'a> {
 }
 
 /// Decides.
-pub fn plan(desired: &Desired, observed: &Observed, _now: Timestamp) -> Plan<Intent> {
-    let template_hashes =
-        desired.pools.iter().map(|pool| (pool.name.as_str(), build::template_hash(desired, pool))).collect();
-    let context = Context { desired, observed, template_hashes };
-    let mut plan = Plan::default();
+pub fn plan(desired: &Desired, observed: &Observed) -> Plan<Intent> {
     if desired.paused {
-        plan.blocked.push(Blocked::new(
-            "not-paused",
-            "Paused",
-            "spec.paused or the annotation ballast.dev/paused is set: nothing is changed until it is removed",
-        ));
-        return plan;
+        return plan::paused();
     }
-    match decide(&context, &mut plan) {
-        Next::Do(intent) => plan.intent = Some(intent),
-        Next::Wait(blocked) => {
-            plan.blocked.extend(blocked);
-            plan.requeue(Duration::from_secs(3));
-        }
-        Next::Busy(blocked) => {
-            plan.blocked.push(blocked);
-            plan.requeue(Duration::from_secs(1));
-        }
-        Next::Nothing => {}
-    }
+    let context = Context { desired, observed, template_hashes: build::template_hashes(desired) };
+    let mut plan = Plan::default();
+    let next = decide(&context, &mut plan);
+    plan.conclude(next);
     plan
 }
 
@@ -100,7 +71,7 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
     let record = match &observed.record {
         Ok(record) => record.as_ref().map(|found| &found.record),
         Err(message) => {
-            return wait(
+            return Next::wait(
                 "bootstrap-record-readable",
                 "BootstrapRecordUnreadable",
                 format!("the bootstrap record cannot be read: {message}"),
@@ -108,10 +79,10 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
         }
     };
     let Some(expected) = desired.cluster_id() else {
-        return wait("cluster-has-uid", "NoUid", "the KafkaCluster has no uid, or none that is a UUID");
+        return Next::wait("cluster-has-uid", "NoUid", "the KafkaCluster has no uid, or none that is a UUID");
     };
     if let Some(id) = observed.answers.cluster_id.as_ref().filter(|id| **id != expected) {
-        return wait(
+        return Next::wait(
             "one-cluster-id",
             "SplitBrain",
             format!(
@@ -120,7 +91,7 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
         );
     }
     if let (None, Err(message)) = (record, versions::supported(&desired.version)) {
-        return wait("version-supported", "VersionNotSupported", message);
+        return Next::wait("version-supported", "VersionNotSupported", message);
     }
     let started = matches!(record, Some(Record::Started { .. }));
     objects::apply(context, started, plan);
@@ -146,14 +117,6 @@ fn decide(context: &Context<'_>, plan: &mut Plan<Intent>) -> Next {
         .map(|concern| concern(context))
         .find(|next| *next != Next::Nothing)
         .unwrap_or(Next::Nothing)
-}
-
-pub(crate) fn busy(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Next {
-    Next::Busy(Blocked::new(predicate, reason, message))
-}
-
-pub(crate) fn wait(predicate: &'static str, reason: &'static str, message: impl Into<String>) -> Next {
-    Next::Wait(vec![Blocked::new(predicate, reason, message)])
 }
 
 /// What a node that does not serve is doing, in words.

@@ -2,7 +2,7 @@
 
 use ballast_core::zone;
 
-use super::{Context, Next, busy, state, wait};
+use super::{Context, Next, state};
 use crate::{
     build::{self, Place},
     intent::Intent,
@@ -22,7 +22,7 @@ pub(super) fn quorum_known(context: &Context<'_>) -> Next {
         .filter(|node| node.wanted && node.probe.is_err())
         .map(|node| format!("{} ({})", node.name, state(node)))
         .collect();
-    wait(
+    Next::wait(
         "quorum-answers",
         "QuorumUnknown",
         format!(
@@ -54,14 +54,18 @@ pub(super) fn voters(context: &Context<'_>) -> Next {
         return Next::Nothing;
     };
     if seen.quorum_serves() != Some(true) {
-        return wait(
+        return Next::wait(
             "quorum-serves",
             "QuorumAtRisk",
             format!("{} becomes a voter only while most voters follow their leader", node.name),
         );
     }
     if !quorum.caught_up(observer, CAUGHT_UP) {
-        return busy("controller-caught-up", "ControllerCatchingUp", format!("{} is catching up", node.name));
+        return Next::busy(
+            "controller-caught-up",
+            "ControllerCatchingUp",
+            format!("{} is catching up", node.name),
+        );
     }
     Next::Do(Intent::AddVoter { node: node.name.clone(), id: node.id, directory: observer.directory.clone() })
 }
@@ -70,7 +74,7 @@ pub(super) fn voters(context: &Context<'_>) -> Next {
 pub(super) fn strangers(context: &Context<'_>) -> Next {
     let observed = context.observed;
     if !observed.strangers.is_empty() {
-        return wait(
+        return Next::wait(
             "no-pool-removed",
             "PoolRemoved",
             format!(
@@ -81,7 +85,7 @@ pub(super) fn strangers(context: &Context<'_>) -> Next {
     }
     if !observed.foreign.is_empty() {
         let ids: Vec<String> = observed.foreign.iter().map(ToString::to_string).collect();
-        return wait(
+        return Next::wait(
             "no-foreign-nodes",
             "ForeignNode",
             format!(
@@ -101,7 +105,7 @@ pub(super) fn missing(context: &Context<'_>) -> Next {
     // Kafka knows it, or it has a volume: its data is somewhere, or was, and an empty volume would hide the loss.
     let known = |node: &&&Node| node.registered.is_some() || node.voter.is_some();
     if let Some(node) = missing.iter().find(known) {
-        return wait(
+        return Next::wait(
             "node-has-its-volume",
             "NodeLost",
             format!(
@@ -145,7 +149,11 @@ pub(super) fn starting(context: &Context<'_>) -> Next {
             why: "formatting its volume was cut short".to_owned(),
         });
     }
-    wait("new-node-starts", "NodeStarting", format!("{} has not started yet: {}", node.name, state(node)))
+    Next::wait(
+        "new-node-starts",
+        "NodeStarting",
+        format!("{} has not started yet: {}", node.name, state(node)),
+    )
 }
 
 /// A node that is no longer wanted stays until its partitions have moved away.
@@ -160,7 +168,7 @@ pub(super) fn superfluous(context: &Context<'_>) -> Next {
     if leaving.is_empty() {
         return Next::Nothing;
     }
-    wait(
+    Next::wait(
         "leaving-nodes-empty",
         "DrainNotOffered",
         format!(

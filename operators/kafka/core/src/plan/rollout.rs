@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use ballast_core::plan::Blocked;
 
-use super::{Context, Next, busy, objects, state, wait};
+use super::{Context, Next, objects, state};
 use crate::{
     build::Place,
     intent::Intent,
@@ -40,11 +40,15 @@ pub(super) fn next(context: &Context<'_>) -> Next {
     else {
         // Nothing is to be rolled out; a node that is away comes back by itself.
         return nodes.iter().find(|node| node.wanted && !node.serves()).map_or(Next::Nothing, |node| {
-            wait("nodes-serve", "NodeNotServing", format!("{} does not serve: {}", node.name, state(node)))
+            Next::wait(
+                "nodes-serve",
+                "NodeNotServing",
+                format!("{} does not serve: {}", node.name, state(node)),
+            )
         });
     };
     if node.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some()) {
-        return busy("pod-stopped", "PodStopping", format!("{}: its pod is stopping", node.name));
+        return Next::busy("pod-stopped", "PodStopping", format!("{}: its pod is stopping", node.name));
     }
     let blocked = before_restart(context, node);
     if !blocked.is_empty() {

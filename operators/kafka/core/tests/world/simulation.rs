@@ -115,7 +115,7 @@ impl Simulation {
         let live = self.world.children(APPLICATION, NAME);
         let answers = self.kafka.ask(&desired, &live);
         let observed = observe(&desired, self.resource.status.as_ref(), live.clone(), answers);
-        let mut plan = plan(&desired, &observed, self.world.now());
+        let mut plan = plan(&desired, &observed);
         plan.apply.retain(|object| changes(object, &live, &self.world));
         self.blocked = plan.blocked.iter().map(|blocked| blocked.reason.to_owned()).collect();
         let before = self.writes;
@@ -142,7 +142,7 @@ impl Simulation {
 
     /// The model of the operator's `act`, one to one.
     fn act(&mut self, desired: &Desired, observed: &Observed, intent: &Intent) -> Result<(), Died> {
-        let pool = |name: &str| desired.pools.iter().find(|pool| pool.name == name).unwrap();
+        let pool = |name: &str| desired.pool(name).unwrap();
         match intent {
             Intent::Bootstrap { pool: name, place } => {
                 let member = desired.member(pool(name), place.id);
@@ -229,10 +229,8 @@ impl Simulation {
     fn record(&mut self, desired: &Desired, record: &Record) -> Result<(), Died> {
         let mut map = config_map::bootstrap(&desired.cluster, record);
         let children = self.world.children(APPLICATION, NAME);
-        map.metadata.resource_version =
-            ballast_core::bootstrap::find(&children, &desired.cluster.labels.uid, NAME)
-                .unwrap()
-                .map(|found| found.2);
+        let found = ballast_core::bootstrap::find(&children, &desired.cluster.labels.uid, NAME).unwrap();
+        map.metadata.resource_version = found.map(|found| found.resource_version);
         self.write("record".to_owned(), |sim| sim.world.replace(&map.into()).map(drop).unwrap())
     }
 

@@ -60,8 +60,7 @@ pub async fn act(
 }
 
 fn named<'a>(desired: &'a Desired, pool: &str) -> Result<&'a Pool, ActError> {
-    let found = desired.pools.iter().find(|known| known.name == pool);
-    found.ok_or_else(|| ActError::Waiting(format!("the pool {pool} is gone")))
+    desired.pool(pool).ok_or_else(|| ActError::Waiting(format!("the pool {pool} is gone")))
 }
 
 /// The active controller is asked itself: it is the one who decides, also while no broker works.

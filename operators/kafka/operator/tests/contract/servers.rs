@@ -40,19 +40,6 @@ pub struct Servers {
     running: BTreeMap<i32, Child>,
 }
 
-fn jars(version: &str) -> PathBuf {
-    let cache = std::env::var_os("BALLAST_CACHE").map(PathBuf::from);
-    let cache =
-        cache.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache/ballast"));
-    let jars = cache.join(format!("tools/kafka-{version}/lib"));
-    assert!(
-        jars.join(format!("kafka_2.13-{version}.jar")).exists(),
-        "Kafka {version} is not in {}: run scripts/kafka.sh {version}",
-        jars.display(),
-    );
-    jars
-}
-
 fn free_ports() -> BTreeMap<i32, (u16, u16)> {
     // All are held until all are known, so that none is given twice.
     let listen = || TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -66,7 +53,7 @@ impl Servers {
         let servers = Self {
             version,
             release,
-            jars: jars(version),
+            jars: ballast_lab::image::kafka_jars(version).unwrap(),
             folder: TempDir::new().unwrap(),
             ports: free_ports(),
             running: BTreeMap::new(),
