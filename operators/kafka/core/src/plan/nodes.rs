@@ -43,13 +43,14 @@ pub(super) fn tickets(context: &Context<'_>) -> Next {
     }
 }
 
-/// Controllers that follow and have caught up get a vote, one at a time, while the quorum serves.
+/// Controllers that follow and have caught up get a vote (who has started has no ticket any more: [`tickets`] comes first), one at a time, while the quorum serves.
 pub(super) fn voters(context: &Context<'_>) -> Next {
     let seen = context.observed;
     let Some(quorum) = &seen.answers.quorum else { return Next::Nothing };
-    let candidate = seen.nodes.iter().find(|node| {
-        node.wanted && node.controller && node.voter.is_none() && node.started() && node.ticket.is_none()
-    });
+    let candidate = seen
+        .nodes
+        .iter()
+        .find(|node| node.wanted && node.controller && node.voter.is_none() && node.started());
     let Some((node, observer)) = candidate.and_then(|node| Some((node, node.observer.as_ref()?))) else {
         return Next::Nothing;
     };

@@ -5,7 +5,7 @@ use ballast_core::{
     build::config_map,
     difference,
     guard::{Ticket, TicketKind},
-    object::{Children, Object},
+    object::{Children, Kind, Object},
     plan::{Intent as _, Plan},
 };
 use ballast_kafka_core::{
@@ -175,7 +175,9 @@ impl Simulation {
                 }
                 Ok(())
             }
-            Intent::AddVoter { id, directory, .. } => {
+            Intent::AddVoter { id, directory, node } => {
+                let ticket = self.world.live(Kind::ConfigMap, &build::ticket_name(node));
+                assert!(ticket.is_none(), "{node} votes and has a ticket\n{}", self.told());
                 self.write(format!("add voter {id}"), |sim| sim.kafka.add_voter(*id, directory).unwrap())
             }
             Intent::Update { node, pool: name, place, pod, .. } => {
@@ -315,7 +317,7 @@ impl Simulation {
 /// Whether applying would change something.
 fn changes(object: &Object, children: &Children, world: &World) -> bool {
     let live = match object.kind() {
-        ballast_core::object::Kind::Secret => world.live(object.kind(), object.name()).cloned(),
+        Kind::Secret => world.live(object.kind(), object.name()).cloned(),
         kind => children.live(kind, object.name()),
     };
     live.is_none_or(|live| difference::first(&object.to_json(), &live).is_some())
