@@ -209,3 +209,31 @@ fn a_second_voter_change_waits_for_the_quorum() {
     sim.kafka.silent.clear();
     sim.converge();
 }
+
+#[test]
+fn no_vote_is_given_while_voters_do_not_follow() {
+    let mut sim = Simulation::new(&combined(3));
+    while sim.kafka.voters.len() < 2 {
+        let _ = sim.pass();
+        sim.tick();
+    }
+    sim.kafka.lagging = vec![1];
+    sim.run_until_blocked("QuorumAtRisk");
+    assert_eq!(sim.kafka.voters.len(), 2);
+    sim.kafka.lagging.clear();
+    sim.converge();
+}
+
+#[test]
+fn no_controller_is_restarted_while_another_does_not_follow() {
+    let mut sim = Simulation::converged(&combined(3));
+    sim.kafka.lagging = vec![1];
+    let mut changed = combined(3);
+    changed["config"] = json!({"num.io.threads": "4"});
+    sim.resource.spec = simulation::resource(&changed).spec;
+    sim.run_until_blocked("QuorumAtRisk");
+    let stops: Vec<&String> = sim.trace.iter().filter(|what| what.starts_with("stop ")).collect();
+    assert_eq!(stops, ["stop my-node-1"], "only the one that does not count anyway");
+    sim.kafka.lagging.clear();
+    sim.converge();
+}

@@ -27,6 +27,8 @@ pub struct Kafka {
     pub begun: Vec<String>,
     /// Nodes that answer nothing.
     pub silent: Vec<i32>,
+    /// Nodes that answer, and do not follow the quorum's leader.
+    pub lagging: Vec<i32>,
     /// A topic whose partition is on all brokers that there were when it was made.
     pub topic: Vec<i32>,
 }
@@ -38,7 +40,7 @@ pub fn id(member: &str) -> i32 {
 
 impl Kafka {
     fn replica(&self, id: i32, directory: &str) -> Replica {
-        let alive = self.process(id).is_some();
+        let alive = self.process(id).is_some() && !self.lagging.contains(&id);
         Replica {
             id,
             directory: directory.to_owned(),
