@@ -67,7 +67,7 @@ test: testbed kafka ## Everything that needs no nodes
 test-full: testbed kafka ## The same with many more random cases and every crash; takes long
 	@BALLAST_CRASH_EVERY=1 PROPTEST_CASES=$${PROPTEST_CASES:-5000} cargo test --locked --workspace $(ARGS) -- --include-ignored
 
-e2e: lab ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names
+e2e: lab java ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names
 	@$(E2E) run $(CLUSTER_ARGUMENT) $(ARGS)
 
 chaos: lab ## Everything broken at random: MINUTES=60 SEED=n

@@ -6,6 +6,9 @@
 {{/* Subresources that people may read. */}}
 {{- define "operator.readable" -}}[etcdclusters, etcdclusters/status, etcdclusters/scale]{{- end -}}
 
+{{/* Resources that people may write. */}}
+{{- define "operator.writable" -}}[etcdclusters]{{- end -}}
+
 {{/* Whether there is a scale subresource. */}}
 {{- define "operator.scalable" -}}true{{- end -}}
 

@@ -4,7 +4,10 @@
 {{- define "operator.plural" -}}kafkaclusters{{- end -}}
 
 {{/* Subresources that people may read. */}}
-{{- define "operator.readable" -}}[kafkaclusters, kafkaclusters/status]{{- end -}}
+{{- define "operator.readable" -}}[kafkaclusters, kafkaclusters/status, kafkarebalances, kafkarebalances/status]{{- end -}}
+
+{{/* Resources that people may write. */}}
+{{- define "operator.writable" -}}[kafkaclusters, kafkarebalances]{{- end -}}
 
 {{/* Whether there is a scale subresource. */}}
 {{- define "operator.scalable" -}}{{- end -}}
@@ -15,10 +18,13 @@
 {{/* What the operator does in a namespace that it watches: exactly the verbs that it uses. */}}
 {{- define "operator.namespacedRules" -}}
 - apiGroups: [{{ include "operator.group" . }}]
-  resources: [{{ include "operator.plural" . }}]
+  resources: [kafkaclusters]
   verbs: [get, list, watch]
 - apiGroups: [{{ include "operator.group" . }}]
-  resources: [{{ include "operator.plural" . }}/status]
+  resources: [kafkarebalances]
+  verbs: [list, watch]
+- apiGroups: [{{ include "operator.group" . }}]
+  resources: [kafkaclusters/status, kafkarebalances/status]
   verbs: [patch]
 - apiGroups: [apps]
   resources: [statefulsets]

@@ -13,7 +13,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use crate::{Target, install};
+use crate::{Target, install, operator::Operator};
 
 /// A cluster with our operators and images on it.
 pub(crate) struct Environment {
@@ -33,8 +33,8 @@ pub(crate) struct Prepared {
 }
 
 impl Environment {
-    /// Builds what is needed for one operator and brings the lab up, if it is not; with a named cluster, asks.
-    pub(crate) fn prepare(target: &Target, operator: &str) -> Result<Prepared> {
+    /// Builds what is needed for these operators and brings the lab up, if it is not; with a named cluster, asks.
+    pub(crate) fn prepare(target: &Target, operators: &[Operator]) -> Result<Prepared> {
         let progress = Progress::start();
         if let Some(kubeconfig) = &target.cluster {
             if !target.yes {
@@ -46,7 +46,7 @@ impl Environment {
         install::build_lab(&progress)?;
         let zones = ["a", "b", "c"].map(str::to_owned);
         let lab = Lab::up(&zones, &progress)?;
-        let images = install::build_images(operator, &progress)?;
+        let images = install::build_images(operators, &progress)?;
         let helm = install::helm(&progress)?;
         progress.during("loading our images into the nodes", || lab.load_images(&images, None))?;
         Lab::enter()?;

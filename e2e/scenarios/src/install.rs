@@ -10,9 +10,9 @@ use std::{
 use anyhow::{Context, Result, bail};
 use ballast_lab::{Progress, image, wait};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
-use kube::{Api, api::ListParams};
+use kube::Api;
 
-use crate::environment::Environment;
+use crate::{environment::Environment, operator::Operator};
 
 /// Namespace of the operators.
 pub(crate) const NAMESPACE: &str = "ballast-system";
@@ -20,8 +20,10 @@ pub(crate) const NAMESPACE: &str = "ballast-system";
 pub(crate) const ETCD: &str = "etcd-operator";
 /// Release and Deployment of the Kafka operator.
 pub(crate) const KAFKA: &str = "kafka-operator";
-/// Version of Kafka that the demonstration runs: that of the sample.
-const KAFKA_VERSION: &str = "4.4.0";
+/// Version of Kafka that the demonstration and most scenarios run: that of the sample.
+pub(crate) const KAFKA_VERSION: &str = "4.4.0";
+/// The version of Kafka that upgrades begin with: before cordons.
+pub(crate) const OLD_KAFKA_VERSION: &str = "4.1.2";
 /// Image of the ledger.
 pub(crate) const LEDGER_IMAGE: &str = "docker.io/ballast/ledger:e2e";
 /// A second tag of the operator's image, for taking over.
@@ -57,11 +59,14 @@ pub(crate) fn build_lab(progress: &Progress) -> Result<()> {
     })
 }
 
-/// The images for one operator: itself from this checkout under two tags, the ledger, and what is not in the lab anyway.
-pub(crate) fn build_images(operator: &str, progress: &Progress) -> Result<Vec<PathBuf>> {
+/// The images for these operators: themselves from this checkout under two tags, the ledger, and what is not in the lab anyway.
+pub(crate) fn build_images(operators: &[Operator], progress: &Progress) -> Result<Vec<PathBuf>> {
     let triple = "x86_64-unknown-linux-gnu";
-    cargo(progress, &format!("the {operator} and the ledger"), |command| {
-        command.args(["--package", operator, "--package", "ballast-ledger"]);
+    cargo(progress, "the operators and the ledger", |command| {
+        for operator in operators {
+            command.args(["--package", operator.release()]);
+        }
+        command.args(["--package", "ballast-ledger"]);
     })?;
     let static_target = target().with_file_name("target-static");
     cargo(progress, "the guard, statically linked", |command| {
@@ -69,34 +74,35 @@ pub(crate) fn build_images(operator: &str, progress: &Progress) -> Result<Vec<Pa
         command.env("CARGO_TARGET_DIR", &static_target);
         command.env("RUSTFLAGS", "-C target-feature=+crt-static");
     })?;
-    let staged = target().join("images");
-    fs::create_dir_all(&staged)?;
-    let strip = |name: &str| -> Result<PathBuf> {
-        let into = staged.join(name);
-        let status = Command::new("strip")
-            .arg("-g")
-            .arg("-o")
-            .arg(&into)
-            .arg(target().join("debug").join(name))
-            .status()?;
-        if !status.success() {
-            bail!("strip failed for {name}");
-        }
-        Ok(into)
-    };
-    let program = strip(operator)?;
     let ledger = strip("ledger")?;
     let guard = static_target.join(triple).join("release/ballast-guard");
-    let version = env!("CARGO_PKG_VERSION");
-    let mut archives = vec![];
-    for tag in [version, SECOND_TAG] {
-        archives.push(pack(&format!("docker.io/ballast/{operator}:{tag}"), &[&program, &guard])?);
+    let mut archives = vec![pack(LEDGER_IMAGE, &[&ledger])?];
+    for operator in operators {
+        let name = operator.release();
+        let program = strip(name)?;
+        for tag in [env!("CARGO_PKG_VERSION"), SECOND_TAG] {
+            archives.push(pack(&format!("docker.io/ballast/{name}:{tag}"), &[&program, &guard])?);
+        }
     }
-    archives.push(pack(LEDGER_IMAGE, &[&ledger])?);
-    if operator == KAFKA {
-        archives.push(image::kafka(KAFKA_VERSION, &root(), progress)?.1);
+    if operators.contains(&Operator::Kafka) {
+        for version in [KAFKA_VERSION, OLD_KAFKA_VERSION] {
+            archives.push(image::kafka(version, &root(), progress)?.1);
+        }
     }
     Ok(archives)
+}
+
+/// A program without what only debuggers need.
+fn strip(name: &str) -> Result<PathBuf> {
+    let staged = target().join("images");
+    fs::create_dir_all(&staged)?;
+    let into = staged.join(name);
+    let program = target().join("debug").join(name);
+    let status = Command::new("strip").arg("-g").arg("-o").arg(&into).arg(program).status()?;
+    if !status.success() {
+        bail!("strip failed for {name}");
+    }
+    Ok(into)
 }
 
 /// An image of these programs in `/usr/local/bin`; the first is its entry point.
@@ -120,11 +126,12 @@ pub(crate) fn helm(progress: &Progress) -> Result<PathBuf> {
 
 /// Installs or upgrades the etcd operator with the real chart, and waits until it is available.
 pub(crate) async fn etcd_operator(environment: &Environment, settings: &[&str]) -> Result<()> {
-    operator(environment, ETCD, settings).await
+    install(environment, Operator::Etcd, settings).await
 }
 
 /// Installs or upgrades an operator with its real chart, and waits until it is available.
-async fn operator(environment: &Environment, name: &str, settings: &[&str]) -> Result<()> {
+async fn install(environment: &Environment, operator: Operator, settings: &[&str]) -> Result<()> {
+    let name = operator.release();
     let chart = root().join("charts").join(name);
     let chart = chart.to_str().context("the path of the checkout is not UTF-8")?;
     let mut arguments =
@@ -133,13 +140,13 @@ async fn operator(environment: &Environment, name: &str, settings: &[&str]) -> R
         arguments.extend(["--set", setting]);
     }
     environment.helm(&arguments)?;
-    available(environment, name).await
+    available(environment, operator).await
 }
 
 /// Makes sure that the operator of this build runs: a pod that runs an older image of the same tag is replaced.
-pub(crate) async fn fresh(environment: &Environment, name: &str) -> Result<()> {
-    let stamp = image_stamp(name);
-    operator(environment, name, &[&format!("podAnnotations.e2e/build=b{stamp}")]).await
+pub(crate) async fn fresh(environment: &Environment, operator: Operator) -> Result<()> {
+    let stamp = image_stamp(operator.release());
+    install(environment, operator, &[&format!("podAnnotations.e2e/build=b{stamp}")]).await
 }
 
 fn image_stamp(name: &str) -> String {
@@ -151,10 +158,11 @@ fn image_stamp(name: &str) -> String {
 
 /// Waits until the etcd operator is available and no older pod of it is left.
 pub(crate) async fn await_operator(environment: &Environment) -> Result<()> {
-    available(environment, ETCD).await
+    available(environment, Operator::Etcd).await
 }
 
-async fn available(environment: &Environment, name: &str) -> Result<()> {
+async fn available(environment: &Environment, operator: Operator) -> Result<()> {
+    let name = operator.release();
     let api: Api<Deployment> = Api::namespaced(environment.client.clone(), NAMESPACE);
     let pods: Api<Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
     wait::until_in(
@@ -171,20 +179,25 @@ async fn available(environment: &Environment, name: &str) -> Result<()> {
                 && status.available_replicas == wanted
                 && status.replicas == wanted;
             // The Deployment no longer counts a pod that is going, which may lead until it is gone.
-            let left = i32::try_from(pods.list(&pods_of(name)).await?.items.len()).ok();
+            let left = i32::try_from(pods.list(&operator.pods()).await?.items.len()).ok();
             Ok((current && updated && left == wanted).then_some(()))
         },
     )
     .await
 }
 
-/// Scales the operator and waits until the pods have followed.
+/// Scales the etcd operator and waits until the pods have followed.
 pub(crate) async fn scale_operator(environment: &Environment, replicas: i32) -> Result<()> {
+    scale(environment, Operator::Etcd, replicas).await
+}
+
+/// Scales an operator and waits until the pods have followed.
+pub(crate) async fn scale(environment: &Environment, operator: Operator, replicas: i32) -> Result<()> {
     let api: Api<Deployment> = Api::namespaced(environment.client.clone(), NAMESPACE);
     let patch = kube::api::Patch::Merge(serde_json::json!({"spec": {"replicas": replicas}}));
-    api.patch(ETCD, &kube::api::PatchParams::default(), &patch).await?;
+    api.patch(operator.release(), &kube::api::PatchParams::default(), &patch).await?;
     if replicas > 0 {
-        return await_operator(environment).await;
+        return available(environment, operator).await;
     }
     let pods: Api<Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
     wait::until_in(
@@ -192,16 +205,7 @@ pub(crate) async fn scale_operator(environment: &Environment, replicas: i32) -> 
         NAMESPACE,
         Duration::from_mins(1),
         "the operator's pods to be gone",
-        || async { Ok(pods.list(&operators_pods()).await?.items.is_empty().then_some(())) },
+        || async { Ok(pods.list(&operator.pods()).await?.items.is_empty().then_some(())) },
     )
     .await
-}
-
-/// The pods of the etcd operator.
-pub(crate) fn operators_pods() -> ListParams {
-    pods_of(ETCD)
-}
-
-fn pods_of(name: &str) -> ListParams {
-    ListParams::default().labels(&format!("app.kubernetes.io/name={name}"))
 }

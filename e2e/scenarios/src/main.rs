@@ -4,8 +4,11 @@ mod chaos;
 mod demo;
 mod environment;
 mod etcd;
+mod exec;
 mod install;
+mod kafka;
 mod ledger;
+mod operator;
 mod proxy;
 mod report;
 mod run;
@@ -16,6 +19,7 @@ use std::{path::PathBuf, process::ExitCode};
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use environment::Environment;
+use operator::Operator;
 
 #[derive(Parser)]
 #[command(about, version)]
@@ -32,7 +36,7 @@ enum Command {
         target: Target,
         /// Which operator.
         #[arg(long, value_enum, default_value_t)]
-        operator: demo::Operator,
+        operator: Operator,
     },
     /// Runs the scenarios; without names, all of them.
     Run {
@@ -108,14 +112,14 @@ fn execute(command: Command) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Command::Demo { target, operator } => Environment::prepare(&target, operator.release())?
+        Command::Demo { target, operator } => Environment::prepare(&target, &[operator])?
             .block_on(async |environment| demo::run(environment, operator).await)
             .map(|()| ExitCode::SUCCESS),
         Command::Run { target, gate, report, keep, names } => {
             let chosen = scenario::choose(gate, &names)?;
             let chaos = chaos::Settings { minutes: 10, seed: fastrand::u64(..) };
             let options = run::Options { keep, report, chaos };
-            let passed = Environment::prepare(&target, install::ETCD)?
+            let passed = Environment::prepare(&target, &scenario::operators(&chosen))?
                 .block_on(async |environment| run::all(environment, &chosen, &options).await)?;
             Ok(exit(passed))
         }
@@ -123,7 +127,7 @@ fn execute(command: Command) -> Result<ExitCode> {
             let seed = seed.unwrap_or_else(|| fastrand::u64(..));
             let options = run::Options { keep: true, report, chaos: chaos::Settings { minutes, seed } };
             println!("{minutes} minutes of chaos; again with --seed {seed}");
-            let passed = Environment::prepare(&target, install::ETCD)?
+            let passed = Environment::prepare(&target, &[Operator::Etcd])?
                 .block_on(async |environment| run::all(environment, &[chaos::mix()], &options).await)?;
             Ok(exit(passed))
         }

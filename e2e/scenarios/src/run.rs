@@ -43,9 +43,14 @@ pub(crate) async fn all(
     scenarios: &[Scenario],
     options: &Options,
 ) -> Result<bool> {
-    install::fresh(environment, install::ETCD).await?;
     let mut report = Report::begin();
+    let mut installed = None;
     for (index, scenario) in scenarios.iter().enumerate() {
+        // Only now: scenarios of another operator may have taken everything away.
+        if installed != Some(scenario.operator) {
+            install::fresh(environment, scenario.operator).await?;
+            installed = Some(scenario.operator);
+        }
         println!("[{}/{}] {}: {}", index + 1, scenarios.len(), scenario.name, scenario.shows);
         if scenario.needs_lab && environment.lab.is_none() {
             println!("      skipped: it needs the nodes of the lab");
@@ -72,7 +77,7 @@ pub(crate) async fn all(
             }
             Err(error) => {
                 println!("      FAILED after {:.1} s: {error:#}", took.as_secs_f64());
-                println!("{}", crate::etcd::operator_log(environment).await);
+                println!("{}", scenario.operator.log(environment).await);
                 Outcome::Failed(format!("{error:#}"))
             }
         };

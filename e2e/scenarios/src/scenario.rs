@@ -5,7 +5,7 @@ use std::{future::Future, pin::Pin};
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
-use crate::{chaos, environment::Environment, etcd};
+use crate::{chaos, environment::Environment, etcd, kafka, operator::Operator};
 
 /// What a scenario gets.
 pub(crate) struct Context<'a> {
@@ -44,6 +44,8 @@ pub(crate) struct Scenario {
     pub(crate) needs_lab: bool,
     /// Whether it takes many minutes, and is run only when it is named.
     pub(crate) long: bool,
+    /// Which operator it is about.
+    pub(crate) operator: Operator,
     /// What it does.
     pub(crate) work: Work,
 }
@@ -59,6 +61,7 @@ macro_rules! scenario {
             gate: false,
             needs_lab: false,
             long: false,
+            operator: $crate::operator::Operator::Etcd,
             work: |context| Box::pin($function(context)),
         };
         $(scenario.$flag = true;)*
@@ -70,7 +73,16 @@ macro_rules! scenario {
 pub(crate) fn all() -> Vec<Scenario> {
     let mut all = etcd::scenarios();
     all.extend(chaos::scenarios());
+    all.extend(kafka::scenarios());
     all
+}
+
+/// The operators that these need.
+pub(crate) fn operators(scenarios: &[Scenario]) -> Vec<Operator> {
+    let mut operators: Vec<Operator> = scenarios.iter().map(|scenario| scenario.operator).collect();
+    operators.sort();
+    operators.dedup();
+    operators
 }
 
 /// Those that the caller asks for.

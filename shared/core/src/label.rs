@@ -18,6 +18,8 @@ pub const CLUSTER_UID: &str = "ballast.dev/cluster-uid";
 pub const MEMBER: &str = "ballast.dev/member";
 /// Zone that was given to the member when it was created.
 pub const ZONE: &str = "ballast.dev/zone";
+/// A claim that was kept when its member was removed; when that was.
+pub const RETIRED: &str = "ballast.dev/retired";
 /// What an owned ConfigMap is: `config`, `ticket` or `bootstrap`.
 pub const PURPOSE: &str = "ballast.dev/purpose";
 

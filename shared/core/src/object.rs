@@ -1,5 +1,6 @@
 //! The kinds of objects that the operators own, and the set of them that exists for one cluster.
 
+use jiff::Timestamp;
 use k8s_openapi::{
     api::{
         apps::v1::StatefulSet,
@@ -112,6 +113,29 @@ pub struct Children {
     pub disruption_budgets: Vec<PodDisruptionBudget>,
     /// NetworkPolicies.
     pub network_policies: Vec<NetworkPolicy>,
+    /// What people ask of the cluster with resources of their own, the oldest first.
+    pub companions: Vec<Companion>,
+}
+
+/// A resource that asks something of one cluster, which it names in `spec.cluster`: to rebalance it, or to back it up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Companion {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Generation of its specification.
+    pub generation: Option<i64>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Its specification.
+    pub spec: Value,
+    /// Its status; null if it has none.
+    pub status: Value,
 }
 
 /// Finds an object by name.

@@ -17,6 +17,16 @@ pub enum WhenDeleted {
     Delete,
 }
 
+/// What becomes of a member's volume when the member is removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum WhenScaled {
+    /// The volume stays, and is never used again by itself.
+    #[default]
+    Retain,
+    /// The volume goes with its member.
+    Delete,
+}
+
 /// Customisation of the pods.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

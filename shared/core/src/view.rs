@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use k8s_openapi::{
     api::{
         apps::v1::StatefulSet,
-        core::v1::{ConfigMap, ContainerStateTerminated, ContainerStatus, PersistentVolumeClaim, Pod},
+        core::v1::{
+            ConfigMap, ContainerStateTerminated, ContainerStatus, PersistentVolumeClaim, Pod, PodSpec,
+        },
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
@@ -27,6 +29,8 @@ pub struct StatefulSetView {
     pub claim: Option<String>,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// Whether it is to have no pod.
+    pub parked: bool,
     /// When it was created.
     pub created: Option<Timestamp>,
 }
@@ -41,6 +45,8 @@ pub struct PodView {
     pub uid: String,
     /// Its address.
     pub ip: Option<String>,
+    /// Claim that it uses.
+    pub claim: Option<String>,
     /// Hash of the specification that it was made from.
     pub template_hash: String,
     /// When it was created.
@@ -51,6 +57,8 @@ pub struct PodView {
     pub ready: bool,
     /// Whether the application's container runs.
     pub running: bool,
+    /// Since when.
+    pub running_since: Option<Timestamp>,
     /// What the guard said when it refused to start the application, while that does not run.
     pub refusal: Option<Refusal>,
     /// Why a container waits, for instance `ImagePullBackOff`, or why the pod cannot be scheduled.
@@ -88,6 +96,8 @@ pub struct ClaimView {
     pub phase: String,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// Whether its member was removed, and it was kept: it is never used again by itself.
+    pub retired: bool,
     /// Zone for which it was made.
     pub zone: Option<String>,
     /// uid of the cluster for which it was made.
@@ -124,12 +134,9 @@ pub fn stateful_set_view(set: &StatefulSet) -> Option<StatefulSetView> {
                 template.metadata.as_ref()?.annotations.as_ref()?.get(label::TEMPLATE_HASH).cloned()
             })
             .unwrap_or_default(),
-        claim: pod.and_then(|pod| pod.volumes.as_ref()).and_then(|volumes| {
-            volumes.iter().find_map(|volume| {
-                volume.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone())
-            })
-        }),
+        claim: pod.and_then(claim_of),
         deleting: set.metadata.deletion_timestamp.is_some(),
+        parked: set.spec.as_ref().and_then(|spec| spec.replicas) == Some(0),
         created: set.metadata.creation_timestamp.as_ref().map(|time| time.0),
     })
 }
@@ -152,6 +159,7 @@ pub fn pod_view(pod: &Pod, application: &str) -> PodView {
         name: pod.metadata.name.clone().unwrap_or_default(),
         uid: pod.metadata.uid.clone().unwrap_or_default(),
         ip: status.and_then(|status| status.pod_ip.clone()).filter(|ip| !ip.is_empty()),
+        claim: pod.spec.as_ref().and_then(claim_of),
         template_hash: pod
             .metadata
             .annotations
@@ -162,6 +170,9 @@ pub fn pod_view(pod: &Pod, application: &str) -> PodView {
         deletion_due: pod.metadata.deletion_timestamp.as_ref().map(|time| time.0),
         ready: condition("Ready").is_some_and(|condition| condition.status == "True"),
         running,
+        running_since: main
+            .and_then(|main| main.state.as_ref()?.running.as_ref()?.started_at.as_ref())
+            .map(|time| time.0),
         // What makes the volume ready is guarded too.
         refusal: main.filter(|_| !running).and_then(refusal).or_else(|| inits.iter().find_map(refused_setup)),
         waiting: match unscheduled {
@@ -185,6 +196,14 @@ pub fn pod_view(pod: &Pod, application: &str) -> PodView {
             .and_then(last_termination)
             .is_some_and(|ended| room::was_full(ended.message.as_deref().unwrap_or_default())),
     }
+}
+
+/// The claim that a pod of this specification uses.
+fn claim_of(pod: &PodSpec) -> Option<String> {
+    pod.volumes
+        .as_ref()?
+        .iter()
+        .find_map(|volume| volume.persistent_volume_claim.as_ref().map(|source| source.claim_name.clone()))
 }
 
 /// No scheduler has looked at it: for a moment that is so for every pod, and for ever if there is no such scheduler.
@@ -234,6 +253,7 @@ pub fn claim_view(claim: &PersistentVolumeClaim) -> Option<ClaimView> {
         resource_version: claim.metadata.resource_version.clone().unwrap_or_default(),
         phase: claim.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default(),
         deleting: claim.metadata.deletion_timestamp.is_some(),
+        retired: labels.contains_key(label::RETIRED),
         zone: labels.get(label::ZONE).cloned(),
         cluster_uid: labels.get(label::CLUSTER_UID).cloned().unwrap_or_default(),
         member: labels.get(label::MEMBER).cloned()?,

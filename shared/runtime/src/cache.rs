@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ballast_core::{
     label,
-    object::{Children, Object},
+    object::{Children, Companion, Object},
 };
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
@@ -12,11 +12,15 @@ use k8s_openapi::api::{
     networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
 };
-use kube::{ResourceExt, core::DeserializeGuard};
+use kube::{
+    ResourceExt,
+    core::{DeserializeGuard, DynamicObject},
+};
 use serde::{Serialize, de::DeserializeOwned};
 use tracing::warn;
 
 use crate::{
+    companion::{self, CompanionKind},
     operator::ResourceKey,
     packed::{Keep, Packed, digest},
     pending::pending,
@@ -42,6 +46,8 @@ pub struct Caches<R> {
     pub disruption_budgets: Arc<Store<PodDisruptionBudget>>,
     /// NetworkPolicies.
     pub network_policies: Arc<Store<NetworkPolicy>>,
+    /// Companions, each kind on its own.
+    pub companions: Vec<(CompanionKind, Arc<Store<DynamicObject>>)>,
 }
 
 impl<R: kube::Resource<DynamicType = ()>> Default for Caches<R> {
@@ -55,11 +61,30 @@ impl<R: kube::Resource<DynamicType = ()>> Default for Caches<R> {
             services: Arc::new(Store::new(by_instance)),
             disruption_budgets: Arc::new(Store::new(by_instance)),
             network_policies: Arc::new(Store::new(by_instance)),
+            companions: vec![],
         }
     }
 }
 
 impl<R: kube::Resource<DynamicType = ()>> Caches<R> {
+    /// With room for companions of these kinds.
+    pub fn with_companions(kinds: Vec<CompanionKind>) -> Self {
+        let companions =
+            kinds.into_iter().map(|kind| (kind, Arc::new(Store::new(companion::cluster)))).collect();
+        Self { companions, ..Self::default() }
+    }
+
+    /// What people ask of this cluster.
+    pub(crate) fn companions(&self, key: &ResourceKey) -> Vec<Companion> {
+        let of_kind = |(kind, store): &(CompanionKind, Arc<Store<DynamicObject>>)| {
+            let objects = store.of(key).into_iter().filter_map(|packed| open::<_, DynamicObject>(&packed));
+            objects.map(|object| companion::read(&kind.resource.kind, &object)).collect::<Vec<_>>()
+        };
+        let mut companions: Vec<Companion> = self.companions.iter().flat_map(of_kind).collect();
+        companion::sort(&mut companions);
+        companions
+    }
+
     /// What is known to exist with the labels of this cluster.
     pub fn children(&self, key: &ResourceKey) -> Children {
         Children {
@@ -70,6 +95,7 @@ impl<R: kube::Resource<DynamicType = ()>> Caches<R> {
             services: owned(&self.services, key),
             disruption_budgets: owned(&self.disruption_budgets, key),
             network_policies: owned(&self.network_policies, key),
+            companions: self.companions(key),
         }
     }
 
@@ -128,9 +154,10 @@ where
 
 fn open<K, T>(packed: &Packed<K>) -> Option<T>
 where
-    K: kube::Resource<DynamicType = ()> + Serialize + DeserializeOwned,
+    K: Serialize + DeserializeOwned,
     T: DeserializeOwned,
 {
     // What seems to be missing is looked for with live reads before anything is done about it.
-    packed.open().inspect_err(|error| warn!(kind = %K::kind(&()), %error, "cannot read from the cache")).ok()
+    let kind = std::any::type_name::<K>();
+    packed.open().inspect_err(|error| warn!(kind, %error, "cannot read from the cache")).ok()
 }

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, io::Write, net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use ballast_core::environment::Environment;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing::error;
 
 use crate::{
@@ -40,9 +40,9 @@ enum Command<A: Args> {
         #[command(flatten)]
         more: A,
     },
-    /// Prints the resource definition as YAML.
+    /// Prints the resource definitions as YAML.
     Crd,
-    /// Prints the reference of the resource's fields as Markdown.
+    /// Prints the reference of the resources' fields as Markdown.
     Reference,
     /// Prints what would be applied for the resources in a file.
     Render {
@@ -126,27 +126,61 @@ where
     A: Args,
     O: Operator,
 {
+    main_with(&[], build)
+}
+
+/// A command that only one operator has.
+#[derive(Debug)]
+pub struct Extra {
+    /// Its name, its arguments and its help.
+    pub command: clap::Command,
+    /// What it does.
+    pub run: fn(&ArgMatches) -> ExitCode,
+}
+
+/// As [`main`], with commands of the operator's own.
+pub fn main_with<A, O>(extras: &[Extra], build: impl FnOnce(Environment, A) -> O) -> ExitCode
+where
+    A: Args,
+    O: Operator,
+{
     // First of all: the one TLS provider. It can only be there already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match parse::<A, O>(std::env::args_os()) {
-        Ok(command) => execute(command, build),
+    match parse::<A, O>(extras, std::env::args_os()) {
+        Ok(Parsed::Common(command)) => execute(command, build),
+        Ok(Parsed::Extra(run, matches)) => run(&matches),
         Err(error) => error.exit(),
     }
 }
 
-fn parse<A: Args, O: Operator>(args: impl Iterator<Item = OsString>) -> Result<Command<A>, clap::Error> {
+#[allow(clippy::large_enum_variant, reason = "there is one, for a moment")]
+enum Parsed<A: Args> {
+    Common(Command<A>),
+    Extra(fn(&ArgMatches) -> ExitCode, ArgMatches),
+}
+
+fn parse<A: Args, O: Operator>(
+    extras: &[Extra],
+    args: impl Iterator<Item = OsString>,
+) -> Result<Parsed<A>, clap::Error> {
     let name: &'static str = format!("{}-operator", O::APPLICATION).leak();
     let about: &'static str = format!("Operates {} clusters on Kubernetes.", O::APPLICATION).leak();
     let mut command = Cli::<A>::command().name(name).about(about);
+    command = command.subcommands(extras.iter().map(|extra| extra.command.clone()));
     let matches = command.try_get_matches_from_mut(args)?;
-    Cli::<A>::from_arg_matches(&matches).map(|cli| cli.command)
+    if let Some((name, more)) = matches.subcommand()
+        && let Some(extra) = extras.iter().find(|extra| extra.command.get_name() == name)
+    {
+        return Ok(Parsed::Extra(extra.run, more.clone()));
+    }
+    Cli::<A>::from_arg_matches(&matches).map(|cli| Parsed::Common(cli.command))
 }
 
 fn execute<A: Args, O: Operator>(command: Command<A>, build: impl FnOnce(Environment, A) -> O) -> ExitCode {
     match command {
         Command::Run { settings, run, more } => start(settings, &run, more, build),
-        Command::Crd => print(crd::yaml::<O::Resource>()),
-        Command::Reference => print(reference::markdown::<O::Resource>()),
+        Command::Crd => print(crd::yaml::<O>()),
+        Command::Reference => print(reference::markdown::<O>()),
         Command::Render { file, settings, more } => {
             let operator = build(settings.offline(O::APPLICATION), more);
             let path = file.display().to_string();
@@ -270,7 +304,17 @@ mod tests {
     }
 
     fn parsed(line: &str) -> Result<Command<More>, clap::Error> {
-        parse::<More, ThingOperator>(line.split_whitespace().map(OsString::from))
+        let extra = Extra { command: clap::Command::new("poke"), run: |_| ExitCode::from(9) };
+        match parse::<More, ThingOperator>(&[extra], line.split_whitespace().map(OsString::from))? {
+            Parsed::Common(command) => Ok(command),
+            Parsed::Extra(run, matches) => panic!("{:?} of {matches:?}", run(&matches)),
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "9")]
+    fn an_operator_may_have_commands_of_its_own() {
+        let _ = parsed("thing-operator poke");
     }
 
     #[test]
@@ -288,7 +332,7 @@ mod tests {
     fn the_help_is_about_this_operator() {
         let help = parsed("thing-operator --help").unwrap_err().to_string();
         assert!(help.contains("Operates thing clusters on Kubernetes."), "{help}");
-        for command in ["run", "crd", "render", "validate", "prepare", "reference"] {
+        for command in ["run", "crd", "render", "validate", "prepare", "reference", "poke"] {
             assert!(help.contains(command), "{help}");
         }
     }

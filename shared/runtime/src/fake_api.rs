@@ -90,7 +90,8 @@ impl FakeApi {
         }
         let last = path.rsplit('/').next().unwrap_or_default();
         let is_list = *method == Method::GET
-            && query.is_some_and(|query| query.contains("labelSelector") || query.contains("limit="));
+            && (path.ends_with("/wishes")
+                || query.is_some_and(|query| query.contains("labelSelector") || query.contains("limit=")));
         state.log.push(format!("{} {last}", if is_list { "LIST" } else { method.as_str() }));
         if *method != Method::GET && state.refused.as_deref() == Some(path) {
             return failure(StatusCode::FORBIDDEN, "Forbidden", "a quota is used up");

@@ -10,6 +10,7 @@
 //! | `lease` | which of several replicas may write: leader election |
 //! | [`observe`] | live reads |
 //! | [`store`], [`packed`], [`cache`] | what the watches have seen |
+//! | [`companion`] | resources that ask something of a cluster |
 //! | [`queue`], [`lane`], [`controller`] | which resource is looked at when |
 //! | [`events`], [`metrics`], [`telemetry`], [`health`], [`http`] | what people and machines see |
 //! | [`shutdown`] | how it ends |
@@ -21,6 +22,7 @@ pub mod cache;
 mod check;
 pub mod cli;
 pub mod clock;
+pub mod companion;
 pub mod controller;
 pub mod crd;
 pub mod events;

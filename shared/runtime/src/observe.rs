@@ -6,13 +6,18 @@ use std::{fmt::Debug, future::Future, time::Duration};
 
 use ballast_core::{
     label,
-    object::{Children, Kind},
+    object::{Children, Companion, Kind},
 };
-use kube::{Api, Client, ResourceExt, api::ListParams, core::NamespaceResourceScope};
+use futures::future::try_join_all;
+use kube::{
+    Api, Client, ResourceExt,
+    api::ListParams,
+    core::{ApiResource, DynamicObject, NamespaceResourceScope},
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{kind, operator::ResourceKey, write_error::message};
+use crate::{companion, kind, operator::ResourceKey, write_error::message};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -30,6 +35,7 @@ pub struct ReadError {
 pub async fn live_children(
     client: &Client,
     application: &str,
+    kinds: &[ApiResource],
     key: &ResourceKey,
 ) -> Result<Children, ReadError> {
     let selector =
@@ -44,7 +50,38 @@ pub async fn live_children(
         list(client, key, &params),
         list(client, key, &params),
     )?;
-    Ok(Children { stateful_sets, pods, claims, config_maps, services, disruption_budgets, network_policies })
+    let companions = live_companions(client, kinds, key).await?;
+    Ok(Children {
+        stateful_sets,
+        pods,
+        claims,
+        config_maps,
+        services,
+        disruption_budgets,
+        network_policies,
+        companions,
+    })
+}
+
+/// What people ask of one cluster, now.
+async fn live_companions(
+    client: &Client,
+    kinds: &[ApiResource],
+    key: &ResourceKey,
+) -> Result<Vec<Companion>, ReadError> {
+    let of_kind = |resource: &ApiResource| {
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &key.namespace, resource);
+        let (kind, plural) = (resource.kind.clone(), resource.plural.clone());
+        async move {
+            let what = || format!("{plural} of {}", key.namespace);
+            let found = bounded(what, api.list(&ListParams::default())).await?.items;
+            let mine = found.iter().filter(|object| companion::cluster(object).as_ref() == Some(key));
+            Ok::<_, ReadError>(mine.map(|object| companion::read(&kind, object)).collect::<Vec<_>>())
+        }
+    };
+    let mut companions = try_join_all(kinds.iter().map(of_kind)).await?.concat();
+    companion::sort(&mut companions);
+    Ok(companions)
 }
 
 /// The resource itself, now.

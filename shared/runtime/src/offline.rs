@@ -7,7 +7,7 @@ use kube::Resource;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::operator::Operator;
+use crate::{companion::CompanionKind, operator::Operator};
 
 /// Stands for the uid that the API server would give.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -88,6 +88,7 @@ fn lines(path: &str, invalid: &[Invalid]) -> String {
 
 fn resources<O: Operator>(path: &str, text: &str) -> Result<Vec<O::Resource>, OfflineError> {
     let mut resources = vec![];
+    let (companions, mut accompanied) = (O::companions(), false);
     for (number, document) in serde_yaml::Deserializer::from_str(text).enumerate() {
         let wrong =
             |message: String| OfflineError::Document { path: path.to_owned(), document: number + 1, message };
@@ -97,6 +98,16 @@ fn resources<O: Operator>(path: &str, text: &str) -> Result<Vec<O::Resource>, Of
         }
         let kind = O::Resource::kind(&());
         let api_version = O::Resource::api_version(&());
+        // What asks something of a cluster makes nothing by itself.
+        let is_it = |companion: &&CompanionKind| {
+            let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
+            text("kind") == companion.resource.kind && text("apiVersion") == companion.resource.api_version
+        };
+        if let Some(companion) = companions.iter().find(is_it) {
+            (companion.check)(&value).map_err(wrong)?;
+            accompanied = true;
+            continue;
+        }
         let is = |field: &str, want: &str| value.get(field).and_then(Value::as_str) == Some(want);
         if !is("kind", &kind) || !is("apiVersion", &api_version) {
             return Err(wrong(format!("not a {kind} of {api_version}")));
@@ -109,7 +120,7 @@ fn resources<O: Operator>(path: &str, text: &str) -> Result<Vec<O::Resource>, Of
         metadata.generation.get_or_insert(1);
         resources.push(resource);
     }
-    if resources.is_empty() {
+    if resources.is_empty() && !accompanied {
         let message = format!("no document is a {}", json!(O::Resource::kind(&())));
         return Err(OfflineError::Document { path: path.to_owned(), document: 1, message });
     }

@@ -4,7 +4,7 @@ use std::{fmt::Debug, future::Future, hash::Hash};
 
 use ballast_core::{
     invalid::Invalid,
-    object::{Children, Object},
+    object::{Children, Companion, Object},
     plan::{Intent, Plan},
 };
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use kube::{CustomResourceExt, core::NamespaceResourceScope};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::writer::Writer;
+use crate::{companion::CompanionKind, writer::Writer};
 
 /// What a pass knows when the status is computed.
 #[derive(Debug)]
@@ -30,6 +30,19 @@ pub enum View<'a, O: Operator> {
         /// The first error of executing it, if any.
         error: Option<&'a str>,
     },
+}
+
+/// What a pass has seen and decided.
+#[derive(Debug)]
+pub struct Seen<'a, O: Operator> {
+    /// The resource.
+    pub resource: &'a O::Resource,
+    /// The resolved specification.
+    pub desired: &'a O::Desired,
+    /// What was observed.
+    pub observed: &'a O::Observed,
+    /// What was decided.
+    pub plan: &'a Plan<O::Intent>,
 }
 
 /// Why an intent was not carried out. The next pass looks again and plans anew.
@@ -99,6 +112,21 @@ pub trait Operator: Send + Sync + Sized + Debug + 'static {
 
     /// The whole new status, given the resource with its previous one. Pure. Written only when it differs.
     fn status(&self, resource: &Self::Resource, view: View<'_, Self>, now: Timestamp) -> Value;
+
+    /// The kinds of resources that ask something of a cluster, beside its own.
+    fn companions() -> Vec<CompanionKind> {
+        vec![]
+    }
+
+    /// The new status of each companion that was seen. Pure. Written only where it differs.
+    fn companion_statuses(&self, _planned: Seen<'_, Self>, _now: Timestamp) -> Vec<(Companion, Value)> {
+        vec![]
+    }
+
+    /// The new status of a companion whose cluster does not exist. Pure.
+    fn companion_without_cluster(&self, _companion: &Companion, _now: Timestamp) -> Option<Value> {
+        None
+    }
 
     /// Everything that would be applied for a fresh resource, without a cluster, for `render`. Pure.
     fn render(&self, desired: &Self::Desired) -> Vec<Object>;

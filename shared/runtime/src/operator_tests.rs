@@ -7,7 +7,7 @@ use std::{
 
 use ballast_core::{
     invalid::Invalid,
-    object::{Children, Object, ObjectRef},
+    object::{Children, Companion, Object, ObjectRef},
     plan::{Blocked, Intent, Plan},
 };
 use jiff::Timestamp;
@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    operator::{ActError, Operator, View},
+    companion::CompanionKind,
+    operator::{ActError, Operator, Seen, View},
     writer::Writer,
 };
 
@@ -61,6 +62,23 @@ pub struct ThingStatus {
     /// What it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+}
+
+/// Something that is asked of a thing.
+#[derive(Clone, Debug, CustomResource, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "test.ballast.dev",
+    version = "v1alpha1",
+    kind = "Wish",
+    plural = "wishes",
+    namespaced,
+    doc = "A wish."
+)]
+pub struct WishSpec {
+    /// Of whom.
+    pub cluster: String,
+    /// For what.
+    pub text: String,
 }
 
 fn three() -> i32 {
@@ -176,6 +194,22 @@ impl Operator for ThingOperator {
             View::Planned { .. } => "fine".to_owned(),
         };
         json!({ "state": state })
+    }
+
+    fn companions() -> Vec<CompanionKind> {
+        vec![CompanionKind::of::<Wish>()]
+    }
+
+    fn companion_statuses(&self, seen: Seen<'_, Self>, _now: Timestamp) -> Vec<(Companion, Value)> {
+        let granted = |wish: &Companion| {
+            let text = wish.spec["text"].as_str().unwrap_or_default();
+            (wish.clone(), json!({ "answer": format!("{}: {text}", seen.resource.name_any()) }))
+        };
+        seen.observed.companions.iter().map(granted).collect()
+    }
+
+    fn companion_without_cluster(&self, _companion: &Companion, _now: Timestamp) -> Option<Value> {
+        Some(json!({ "answer": "there is no such thing" }))
     }
 
     fn render(&self, desired: &Desired) -> Vec<Object> {

@@ -20,7 +20,10 @@ use k8s_openapi::api::{
     networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
 };
-use kube::{ResourceExt, core::DeserializeGuard};
+use kube::{
+    ResourceExt,
+    core::{DeserializeGuard, DynamicObject},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// A kind of object that a cache keeps.
@@ -71,7 +74,16 @@ macro_rules! packed {
     )+ };
 }
 
-packed!(ConfigMap, NetworkPolicy, PersistentVolumeClaim, Pod, PodDisruptionBudget, Service, StatefulSet);
+packed!(
+    ConfigMap,
+    DynamicObject,
+    NetworkPolicy,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    Service,
+    StatefulSet
+);
 
 /// An object as JSON.
 pub struct Packed<K> {

@@ -124,7 +124,10 @@ impl<O: Operator> Pipeline<O> {
 
     /// One pass over `key`, in its turn.
     pub async fn pass(&self, key: &ResourceKey, turn: &Turn) -> Ended {
-        let Some(resource) = self.resource(key) else { return Ended::AWAIT_CHANGE };
+        let Some(resource) = self.resource(key) else {
+            self.tell_companions_without_cluster(key).await;
+            return Ended::AWAIT_CHANGE;
+        };
         let uid = resource.uid().unwrap_or_default();
         let memory = self.memories.of(key, &uid);
         let mut memory = memory.lock().await;
@@ -234,7 +237,8 @@ impl<O: Operator> Pipeline<O> {
         turn: &Turn,
     ) -> Result<Option<(O::Resource, Result<Planned<O>, Vec<Invalid>>)>, Failure> {
         let client = &self.client.0;
-        let children = Box::pin(live_children(client, O::APPLICATION, key));
+        let kinds = self.companion_kinds();
+        let children = Box::pin(live_children(client, O::APPLICATION, &kinds, key));
         let (fresh, children) = tokio::join!(live_resource::<O::Resource>(client, key), children);
         let Some(fresh) = fresh? else { return Ok(None) };
         if fresh.uid() != resource.uid() || fresh.meta().deletion_timestamp.is_some() {

@@ -11,6 +11,7 @@ use crate::{
 };
 
 const THING: &str = "/apis/test.ballast.dev/v1alpha1/namespaces/n/things/a";
+const WISH: &str = "/apis/test.ballast.dev/v1alpha1/namespaces/n/wishes/w";
 const CONFIG_MAP: &str = "/api/v1/namespaces/n/configmaps/a";
 
 struct Bench {
@@ -35,7 +36,7 @@ impl Bench {
         let pipeline = Pipeline::new(
             operator,
             api.client(),
-            Arc::new(Caches::default()),
+            Arc::new(Caches::with_companions(ThingOperator::companions())),
             Arc::new(Gate::open()),
             Arc::new(Metrics::new("thing", "1")),
             Arc::default(),
@@ -59,6 +60,9 @@ impl Bench {
         }
         if let Some(config_map) = self.api.get(CONFIG_MAP) {
             caches.config_maps.take(0, None, Event::Apply(serde_json::from_value(config_map).unwrap()));
+        }
+        if let Some(wish) = self.api.get(WISH) {
+            caches.companions[0].1.take(0, None, Event::Apply(serde_json::from_value(wish).unwrap()));
         }
     }
 
@@ -98,7 +102,7 @@ async fn a_pass_applies_what_is_missing_and_the_next_one_is_quiet() {
     let bench = Bench::good(ThingOperator::default());
     assert_eq!(bench.pass().await.next, Some(Duration::from_secs(1)));
     let log = bench.api.taken_log();
-    assert_eq!(log.iter().filter(|line| line.starts_with("LIST")).count(), 7, "{log:?}");
+    assert_eq!(log.iter().filter(|line| line.starts_with("LIST")).count(), 8, "{log:?}");
     assert_eq!(log[log.len() - 3..], ["GET a", "PATCH a", "PATCH status"], "{log:?}");
     assert_eq!(bench.api.get(CONFIG_MAP).unwrap()["data"]["replicas"], "3");
     assert_eq!(bench.state(), "fine");
@@ -107,6 +111,54 @@ async fn a_pass_applies_what_is_missing_and_the_next_one_is_quiet() {
     let ended = bench.pass().await;
     assert!(ended.next.unwrap() >= Duration::from_secs(270), "{ended:?}");
     assert_eq!(bench.api.taken_log(), Vec::<String>::new(), "no write and no read");
+}
+
+fn wish(of: &str) -> Value {
+    json!({
+        "apiVersion": "test.ballast.dev/v1alpha1", "kind": "Wish",
+        "metadata": { "name": "w", "uid": "wish", "generation": 1 }, "spec": { "cluster": of, "text": "more" },
+    })
+}
+
+#[tokio::test]
+async fn a_companion_is_seen_by_the_passes_of_its_cluster_and_told_once() {
+    let bench = Bench::good(ThingOperator::default());
+    bench.api.put(WISH, wish("a"));
+    bench.watch();
+    bench.pass().await;
+    assert_eq!(bench.api.get(WISH).unwrap()["status"]["answer"], "a: more");
+    bench.watch();
+    bench.api.taken_log();
+    bench.pass().await;
+    assert_eq!(bench.writes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_companion_of_another_cluster_is_not_seen() {
+    let bench = Bench::good(ThingOperator::default());
+    bench.api.put(WISH, wish("b"));
+    bench.watch();
+    bench.pass().await;
+    assert_eq!(bench.api.get(WISH).unwrap()["status"], Value::Null);
+    // Whoever looks live sees no more.
+    bench.api.remove(CONFIG_MAP);
+    bench.pass().await;
+    assert_eq!(bench.api.get(WISH).unwrap()["status"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_companion_whose_cluster_does_not_exist_is_told_so() {
+    let bench = Bench::good(ThingOperator::default());
+    bench.api.put(WISH, wish("b"));
+    bench.watch();
+    let nobody = ResourceKey { namespace: "n".into(), name: "b".into() };
+    let turn = bench.pipeline.lanes.enter(&nobody).await;
+    bench.pipeline.pass(&nobody, &turn).await;
+    assert_eq!(bench.api.get(WISH).unwrap()["status"]["answer"], "there is no such thing");
+    bench.watch();
+    bench.api.taken_log();
+    bench.pipeline.pass(&nobody, &turn).await;
+    assert_eq!(bench.writes(), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -2,14 +2,22 @@
 
 use std::fmt::Write;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use serde_json::Value;
 
-use crate::crd;
+use crate::{crd, operator::Operator};
 
-/// The reference of `R`.
-pub fn markdown<R: CustomResourceExt>() -> Result<String, String> {
-    let definition = crd::definition::<R>().map_err(|error| error.to_string())?;
+/// The reference of an operator's resource, and of its companions.
+pub fn markdown<O: Operator>() -> Result<String, String> {
+    let companions = O::companions().into_iter().map(|kind| kind.definition);
+    let pages: Result<Vec<String>, String> =
+        [O::Resource::crd()].iter().chain(&companions.collect::<Vec<_>>()).map(page).collect();
+    Ok(pages?.join("\n"))
+}
+
+fn page(definition: &CustomResourceDefinition) -> Result<String, String> {
+    let definition = crd::tidy(definition).map_err(|error| error.to_string())?;
     let text =
         |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let group = text("/spec/group");
@@ -91,11 +99,11 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operator_tests::Thing;
+    use crate::operator_tests::ThingOperator;
 
     #[test]
     fn every_field_has_a_line() {
-        let page = markdown::<Thing>().unwrap();
+        let page = markdown::<ThingOperator>().unwrap();
         assert!(page.starts_with("# Thing\n"), "{page}");
         for line in [
             "| `spec.replicas` | integer | `3` | How many. |",

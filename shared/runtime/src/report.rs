@@ -76,7 +76,11 @@ impl<O: Operator> Pipeline<O> {
             self.operator.status(resource, view, self.time.now())
         };
         self.metrics.set_conditions(key, &status);
-        let written = status::write(&self.writer(key), &self.memories, memory, key, resource, &status).await;
+        let mut written =
+            status::write(&self.writer(key), &self.memories, memory, key, resource, &status).await;
+        if let (Ok(()), Done::Planned { planned, .. }) = (&written, &done) {
+            written = self.tell_companions(key, resource, planned).await;
+        }
         let ended = match failure {
             Some((class, failure)) => self.after_failure(memory, class, failure, &reference),
             None => self.after_success(memory, &done),

@@ -82,7 +82,7 @@ pub(crate) async fn run<O: Operator>(operator: O, settings: RunSettings) -> Resu
         None => Gate::open(),
     });
     let candidacy = Candidacy::begin(O::APPLICATION, &client, settings.election, &gate, &metrics);
-    let caches = Arc::new(Caches::default());
+    let caches = Arc::new(Caches::with_companions(O::companions()));
     let pipeline =
         Pipeline::new(operator, client.clone(), caches, gate, metrics.clone(), time, settings.resync);
     let standing = candidacy.standing.clone();

@@ -8,7 +8,7 @@ use ballast_core::label;
 use futures::StreamExt;
 use kube::{
     Api, Client, ResourceExt,
-    core::{DeserializeGuard, NamespaceResourceScope},
+    core::{DeserializeGuard, DynamicObject, NamespaceResourceScope},
     runtime::{
         WatchStreamExt,
         watcher::{self, watcher},
@@ -21,7 +21,7 @@ use crate::{
     cache::Caches,
     metrics::Metrics,
     operator::ResourceKey,
-    packed::Keep,
+    packed::{Keep, Packed},
     status::{current, same_but_status},
     store::{Change, Store},
     write_error::message,
@@ -89,7 +89,16 @@ where
             watches.spawn(self.feed(&caches.config_maps, &owned, number, scope.clone(), always));
             watches.spawn(self.feed(&caches.services, &owned, number, scope.clone(), always));
             watches.spawn(self.feed(&caches.disruption_budgets, &owned, number, scope.clone(), always));
-            watches.spawn(self.feed(&caches.network_policies, &owned, number, scope, always));
+            watches.spawn(self.feed(&caches.network_policies, &owned, number, scope.clone(), always));
+            for (kind, store) in &caches.companions {
+                let api = match &scope {
+                    Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &kind.resource),
+                    None => Api::all_with(self.client.clone(), &kind.resource),
+                };
+                let name = kind.resource.kind.clone();
+                let scope = scope.clone();
+                watches.spawn(self.feed_from(api, name, store, &all, number, scope, asks_otherwise));
+            }
         }
         if let Some(Err(error)) = watches.join_next().await {
             warn!(%error, "a watch ended");
@@ -119,11 +128,35 @@ where
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::all(self.client.clone()),
         };
+        self.feed_from(api, K::kind(&()).into_owned(), store, config, number, scope, news)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn feed_from<K, F>(
+        &self,
+        api: Api<K>,
+        kind: String,
+        store: &Arc<Store<K>>,
+        config: &watcher::Config,
+        number: usize,
+        scope: Option<String>,
+        news: F,
+    ) -> impl Future<Output = ()> + Send + 'static + use<K, F, R, W>
+    where
+        F: Fn(&Change<K>) -> bool + Send + 'static,
+        K: kube::Resource
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Keep<Kept: Send + Sync>
+            + Send
+            + Sync
+            + 'static,
+    {
         let (store, wake, metrics) = (store.clone(), self.wake.clone(), self.metrics.clone());
         let strip = |object: &mut K| object.managed_fields_mut().clear();
         let mut events = watcher(api, config.clone()).modify(strip).default_backoff().boxed();
         async move {
-            let kind = K::kind(&());
             let mut last_error = None;
             while let Some(event) = events.next().await {
                 match event {
@@ -174,11 +207,22 @@ pub(crate) fn synced<R: kube::Resource<DynamicType = ()>>(
             && caches.services.synced(watch)
             && caches.disruption_budgets.synced(watch)
             && caches.network_policies.synced(watch)
+            && caches.companions.iter().all(|(_, store)| store.synced(watch))
     })
 }
 
 fn always<K: Keep>(_change: &Change<K>) -> bool {
     true
+}
+
+/// Whether a companion has another specification, or is gone; its status is what we write.
+fn asks_otherwise(change: &Change<DynamicObject>) -> bool {
+    let (Some(before), Some(after)) = (&change.before, &change.after) else { return true };
+    let open = |packed: &Packed<DynamicObject>| packed.open::<DynamicObject>();
+    match (open(before), open(after)) {
+        (Ok(before), Ok(after)) => !same_but_status(&before, &after),
+        _ => true,
+    }
 }
 
 fn is_news<R>(wake: &impl Wake, change: &Change<DeserializeGuard<R>>) -> bool

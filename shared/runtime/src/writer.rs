@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
-    core::{DynamicObject, NamespaceResourceScope},
+    core::{ApiResource, DynamicObject, NamespaceResourceScope},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -188,6 +188,33 @@ impl Writer {
             + DeserializeOwned
             + Serialize,
     {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &self.namespace);
+        self.replace_status_at(&api, &K::kind(&()), name, resource_uid, status).await
+    }
+
+    /// The same for a resource of a kind that is known only now.
+    pub async fn replace_companion_status(
+        &self,
+        kind: &ApiResource,
+        name: &str,
+        resource_uid: &str,
+        status: &Value,
+    ) -> Result<(), WriteError> {
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.namespace, kind);
+        self.replace_status_at(&api, &kind.kind, name, resource_uid, status).await.map(drop)
+    }
+
+    async fn replace_status_at<K>(
+        &self,
+        api: &Api<K>,
+        kind: &str,
+        name: &str,
+        resource_uid: &str,
+        status: &Value,
+    ) -> Result<K, WriteError>
+    where
+        K: DeserializeOwned,
+    {
         let operations = json!([
             { "op": "test", "path": "/metadata/uid", "value": resource_uid },
             { "op": "add", "path": "/status", "value": status },
@@ -198,8 +225,7 @@ impl Writer {
             field_manager: Some(format!("{}-status", self.field_manager)),
             ..PatchParams::default()
         };
-        let api: Api<K> = Api::namespaced(self.client.clone(), &self.namespace);
-        self.send("status", &K::kind(&()), api.patch_status(name, &params, &Patch::<()>::Json(patch))).await
+        self.send("status", kind, api.patch_status(name, &params, &Patch::<()>::Json(patch))).await
     }
 
     fn api(&self, kind: Kind) -> Api<DynamicObject> {

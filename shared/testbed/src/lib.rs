@@ -90,5 +90,6 @@ pub use census::{Census, Difference, Run, compare};
 pub use control_plane::{ControlPlane, client};
 pub use kubelet::Kubelets;
 pub use operator::{Operated, OperatorProcess, Program, built_binary};
+pub use ports::Addresses;
 pub use proxy::{ApiProxy, Class, Disturbance, Fault, Moment, Point};
 pub use testbed::Testbed;

@@ -28,10 +28,14 @@ impl Reserved {
     }
 }
 
-/// Addresses for pods: 127.N.0.1 to 127.N.255.253. The whole of 127.0.0.0/8 is this machine, so an application can
-/// listen on the address of its pod, with the port that it always has, and whoever reads the pod's status reaches it.
+/// Addresses for pods and for real servers: 127.N.0.1 to 127.N.255.253. The whole of 127.0.0.0/8 is this machine, so an
+/// application can listen on the address of its pod, with the port that it always has, and whoever reads the pod's status
+/// reaches it.
+///
+/// A free port of 127.0.0.1 would not do for a server that stops and comes back, or that starts late: the system gives
+/// such ports to clients too, and then the server ends.
 #[derive(Debug)]
-pub(crate) struct Addresses {
+pub struct Addresses {
     block: u8,
     next: u16,
     /// Holds the block against other testbeds of this machine.
@@ -42,8 +46,12 @@ pub(crate) struct Addresses {
 const LOCK_PORT: u16 = 61_616;
 
 impl Addresses {
-    /// A block of its own.
-    pub(crate) fn new() -> Result<Self> {
+    /// A block of its own, until this value is dropped.
+    ///
+    /// # Errors
+    ///
+    /// None of the 254 blocks is free.
+    pub fn new() -> Result<Self> {
         for block in 1..=254 {
             let address = SocketAddr::from((Ipv4Addr::new(127, block, 255, 254), LOCK_PORT));
             if let Ok(lock) = TcpListener::bind(address) {
@@ -53,8 +61,12 @@ impl Addresses {
         bail!("no block of addresses 127.N.0.0/16 is free: are 254 testbeds running?")
     }
 
-    /// An address that no pod has had.
-    pub(crate) fn next(&mut self) -> Result<Ipv4Addr> {
+    /// An address that was not given yet.
+    ///
+    /// # Errors
+    ///
+    /// All 65,000 are used.
+    pub fn take(&mut self) -> Result<Ipv4Addr> {
         self.next =
             self.next.checked_add(1).filter(|next| *next < 0xfffe).context("all addresses are used")?;
         let [high, low] = self.next.to_be_bytes();
@@ -71,7 +83,7 @@ mod tests {
         let (mut one, mut other) = (Addresses::new()?, Addresses::new()?);
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..300 {
-            assert!(seen.insert(one.next()?) && seen.insert(other.next()?));
+            assert!(seen.insert(one.take()?) && seen.insert(other.take()?));
         }
         Ok(())
     }

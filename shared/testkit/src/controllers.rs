@@ -16,6 +16,7 @@ impl World {
     /// Every controller acts once. Call it again until [`World::quiet`], or as often as the test wants.
     pub fn step(&mut self, application: &mut impl Application) {
         self.collect_garbage();
+        self.scale_down();
         self.make_pods();
         self.settle_claims();
         self.schedule();
@@ -65,6 +66,24 @@ impl World {
             } else {
                 self.objects.remove(&key);
             }
+        }
+    }
+
+    /// Pods whose StatefulSet wants none are told to go.
+    fn scale_down(&mut self) {
+        let parked = |set: &Object| match set {
+            Object::StatefulSet(set) => set.spec.as_ref().is_some_and(|spec| spec.replicas == Some(0)),
+            _ => false,
+        };
+        let sets = self.objects.iter().filter(|((kind, _), _)| *kind == Kind::StatefulSet);
+        let surplus: Vec<(String, String)> = sets
+            .filter(|((kind, _), stored)| parked(stored.object(*kind)))
+            .filter_map(|((_, name), _)| self.pods.get_key_value(&format!("{name}-0")))
+            .filter(|(_, pod)| pod.metadata.deletion_timestamp.is_none())
+            .map(|(name, pod)| (name.clone(), pod.metadata.uid.clone().unwrap_or_default()))
+            .collect();
+        for (name, uid) in surplus {
+            let _ = self.delete_pod(&name, &uid, None);
         }
     }
 

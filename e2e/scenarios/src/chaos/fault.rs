@@ -11,7 +11,7 @@ use kube::{
 };
 
 use super::schedule::Fault;
-use crate::{etcd::cluster::Cluster, install};
+use crate::{etcd::cluster::Cluster, install, operator::Operator};
 
 /// Whom faults meet.
 pub(crate) struct Victim<'a> {
@@ -117,7 +117,7 @@ impl Victim<'_> {
 
     async fn operators(&self) -> Result<Vec<(String, Ipv4Addr)>> {
         let api: Api<Pod> = Api::namespaced(self.client().clone(), install::NAMESPACE);
-        self.addresses(&api, &install::operators_pods()).await
+        self.addresses(&api, &Operator::Etcd.pods()).await
     }
 
     async fn addresses(&self, api: &Api<Pod>, which: &ListParams) -> Result<Vec<(String, Ipv4Addr)>> {

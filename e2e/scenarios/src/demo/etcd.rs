@@ -3,8 +3,12 @@
 use anyhow::Result;
 use ballast_etcd_core::api::EtcdClusterStatus;
 
-use super::{Operator, create, exec, suggestions};
-use crate::environment::Environment;
+use super::{NAMESPACE, create, suggestions};
+use crate::{
+    environment::Environment,
+    exec::{Place, exec},
+    operator::Operator,
+};
 
 const SAMPLE: &str = include_str!("../../../../deploy/samples/etcd/minimal.yaml");
 
@@ -40,7 +44,8 @@ pub(super) async fn run(environment: &Environment) -> Result<()> {
 
 async fn etcdctl(environment: &Environment, member: &str, arguments: &[&str]) -> Result<()> {
     let command = [&["/usr/local/bin/etcdctl"], arguments].concat();
-    let text = exec(environment, &format!("{member}-0"), "etcd", &command, "").await?;
+    let place = Place { namespace: NAMESPACE, pod: &format!("{member}-0"), container: "etcd" };
+    let text = exec(&environment.client, place, &command, "").await?;
     println!("  {member}$ etcdctl {}\n  {}", arguments.join(" "), text.replace('\n', "\n  "));
     Ok(())
 }

@@ -10,38 +10,17 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use ballast_lab::wait::{self, Seen};
-use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api,
-    api::{ApiResource, AttachParams, DynamicObject, GroupVersionKind, Patch, PatchParams},
+    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams},
 };
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{environment::Environment, install};
+use crate::{environment::Environment, install, operator::Operator};
 
 const NAMESPACE: &str = "demo";
 const FIELD_MANAGER: &str = "ballast-demo";
-
-/// Which operator is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Operator {
-    /// etcd.
-    #[default]
-    Etcd,
-    /// Apache Kafka.
-    Kafka,
-}
-
-impl Operator {
-    /// Its release and Deployment.
-    pub(crate) fn release(self) -> &'static str {
-        match self {
-            Self::Etcd => install::ETCD,
-            Self::Kafka => install::KAFKA,
-        }
-    }
-}
 
 /// The demonstration.
 pub(crate) async fn run(environment: &Environment, operator: Operator) -> Result<()> {
@@ -54,7 +33,7 @@ pub(crate) async fn run(environment: &Environment, operator: Operator) -> Result
 /// Installs the operator, applies the sample, and shows what the operator does until the cluster is Ready. Its last status.
 async fn create(environment: &Environment, operator: Operator, sample: &str) -> Result<Value> {
     let begun = Instant::now();
-    install::fresh(environment, operator.release()).await?;
+    install::fresh(environment, operator).await?;
     println!("The {} runs. Now a dozen lines of YAML:\n\n{sample}", operator.release());
     let namespaces: Api<Namespace> = Api::all(environment.client.clone());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
@@ -103,27 +82,6 @@ fn ready(status: &Value) -> bool {
         .into_iter()
         .flatten()
         .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
-}
-
-/// Runs a program in a pod's container with this input; its output.
-async fn exec(
-    environment: &Environment,
-    pod: &str,
-    container: &str,
-    command: &[&str],
-    input: &str,
-) -> Result<String> {
-    let pods: Api<Pod> = Api::namespaced(environment.client.clone(), NAMESPACE);
-    let params = AttachParams::default().container(container).stdin(!input.is_empty()).stderr(false);
-    let mut process = pods.exec(pod, command.to_vec(), &params).await?;
-    if !input.is_empty() {
-        let mut stdin = process.stdin().context("no input")?;
-        stdin.write_all(input.as_bytes()).await?;
-        stdin.shutdown().await?;
-    }
-    let mut text = String::new();
-    process.stdout().context("no output")?.read_to_string(&mut text).await?;
-    Ok(text.trim().to_owned())
 }
 
 /// What to try next.

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::cluster::{Cluster, spec};
 use crate::{
     install::{self, ETCD, NAMESPACE},
+    operator::Operator,
     scenario::Context,
 };
 
@@ -25,7 +26,7 @@ pub(crate) async fn one_file(context: &Context<'_>) -> Result<()> {
     clear(context).await?;
     let outcome = works(context).await;
     clear(context).await?;
-    install::fresh(environment, install::ETCD).await?;
+    install::fresh(environment, Operator::Etcd).await?;
     outcome
 }
 

@@ -23,10 +23,7 @@ mod uninstall;
 mod upgrade;
 mod volume;
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::{Api, api::LogParams};
-
-use crate::{environment::Environment, install, scenario, scenario::Scenario};
+use crate::{scenario, scenario::Scenario};
 
 /// All of them, in the order in which they run.
 pub(crate) fn scenarios() -> Vec<Scenario> {
@@ -129,16 +126,4 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         // The last one: it looks at what all others made the operator do.
         scenario!("rights", "the operator has exactly the rights that it uses", rights::exact, needs_lab),
     ]
-}
-
-/// The end of the operator's log, for a failed scenario.
-pub(crate) async fn operator_log(environment: &Environment) -> String {
-    let pods: Api<Pod> = Api::namespaced(environment.client.clone(), install::NAMESPACE);
-    let Ok(list) = pods.list(&install::operators_pods()).await else { return String::new() };
-    let mut text = String::new();
-    for pod in list.items.iter().filter_map(|pod| pod.metadata.name.as_deref()) {
-        let params = LogParams { tail_lines: Some(40), ..LogParams::default() };
-        text.push_str(&pods.logs(pod, &params).await.unwrap_or_default());
-    }
-    text
 }

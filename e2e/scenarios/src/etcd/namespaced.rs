@@ -8,6 +8,7 @@ use serde_json::json;
 use super::cluster::{Cluster, spec};
 use crate::{
     install::{self, ETCD},
+    operator::Operator,
     run::create_namespace,
     scenario::Context,
 };
@@ -18,7 +19,7 @@ pub(crate) async fn one_namespace(context: &Context<'_>) -> Result<()> {
     install::etcd_operator(context.environment, &[&format!("watchNamespaces={{{}}}", context.namespace)])
         .await?;
     let outcome = works(context, &second).await;
-    install::fresh(context.environment, install::ETCD).await?;
+    install::fresh(context.environment, Operator::Etcd).await?;
     outcome
 }
 

@@ -7,7 +7,7 @@ use ballast_lab::{Lab, wait::Seen};
 use serde_json::{Value, json};
 
 use super::{cluster::Cluster, create::zones};
-use crate::{install, scenario::Context};
+use crate::{install, operator::Operator, scenario::Context};
 
 /// Much shorter than anybody would want it: this is about what happens, not when.
 fn impatient() -> Value {
@@ -100,6 +100,6 @@ async fn come_back(context: &Context<'_>, lab: &Lab, node: &str) -> Result<()> {
 async fn operator_node(context: &Context<'_>) -> Result<String> {
     let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
         kube::Api::namespaced(context.environment.client.clone(), install::NAMESPACE);
-    let list = pods.list(&install::operators_pods()).await?.items;
+    let list = pods.list(&Operator::Etcd.pods()).await?.items;
     list.into_iter().find_map(|pod| pod.spec?.node_name).context("the operator has no node")
 }

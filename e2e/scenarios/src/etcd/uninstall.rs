@@ -11,6 +11,7 @@ use serde_json::json;
 use super::cluster::{Cluster, DEADLINE, is_ready};
 use crate::{
     install::{self, ETCD, NAMESPACE, SECOND_TAG},
+    operator::Operator,
     scenario::Context,
 };
 
@@ -68,7 +69,7 @@ pub(crate) async fn take_over(context: &Context<'_>) -> Result<()> {
     })
     .await?;
     ensure!(cluster.pod_uids().await? == between, "taking over restarted pods");
-    install::fresh(environment, install::ETCD).await?;
+    install::fresh(environment, Operator::Etcd).await?;
     environment.helm(&["test", ETCD, "--namespace", NAMESPACE])?;
     ensure!(cluster.pod_uids().await? == between, "taking over restarted pods");
     cluster.settle(context, ledger, 3).await

@@ -1,13 +1,20 @@
 //! The resource type: what users write and what they read. The comments are the user's manual (`kubectl explain`).
 
+pub mod kafka_rebalance;
+mod rebalance;
+mod status;
+
 use std::collections::BTreeMap;
 
-pub use ballast_core::spec::{DisruptionBudget, NetworkPolicySettings, PodSettings, WhenDeleted};
-use ballast_core::{plan::PlanStatus, schema};
-use k8s_openapi::{api::core::v1::ResourceRequirements, apimachinery::pkg::apis::meta::v1::Condition};
+use ballast_core::schema;
+pub use ballast_core::spec::{DisruptionBudget, NetworkPolicySettings, PodSettings, WhenDeleted, WhenScaled};
+use k8s_openapi::api::core::v1::ResourceRequirements;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use rebalance::{HotMode, HotPartitions, OnScaleUp, Rebalance};
+pub use status::{Endpoints, HotStatus, KafkaClusterStatus, NodeStatus, Purpose, RebalanceStatus};
 
 /// Longest allowed name of a `KafkaCluster` and its longest pool together: StatefulSet names must stay within 52 characters.
 pub const MAX_NAMES: usize = 45;
@@ -42,6 +49,13 @@ pub struct KafkaClusterSpec {
     #[x_kube(validation = Rule::new("self.matches('^[0-9]+[.][0-9]+[.][0-9]+$')").message("version must be a full version such as 4.4.0"))]
     pub version: String,
 
+    /// Which minor version's metadata format the cluster stays at, for instance `4.1`; Kafka cannot go back from a newer one. Default: that of
+    /// `version`, which it gets after an upgrade, once every node runs it. Until then the version can be taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9]+[.][0-9]+$')").message("metadataVersion must be a minor version such as 4.1"))]
+    pub metadata_version: Option<String>,
+
     /// Where the image comes from, without a tag: the tag is the version. Default: `docker.io/apache/kafka`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
@@ -64,6 +78,10 @@ pub struct KafkaClusterSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 128))]
     pub config: BTreeMap<String, String>,
+
+    /// How replicas are moved from node to node.
+    #[serde(default)]
+    pub rebalance: Rebalance,
 
     /// The PodDisruptionBudget.
     #[serde(default)]
@@ -95,7 +113,7 @@ fn default_replicas() -> i32 {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.roles == oldSelf.roles").message("nodePools[].roles cannot change yet; make a new pool"))]
-#[x_kube(validation = Rule::new("has(self.nodeIds) == has(oldSelf.nodeIds)").message("nodePools[].nodeIds cannot change; make a new pool"))]
+#[x_kube(validation = Rule::new("(has(self.nodeIds) ? self.nodeIds.start : 0) == (has(oldSelf.nodeIds) ? oldSelf.nodeIds.start : 0)").message("nodePools[].nodeIds.start cannot change; make a new pool"))]
 pub struct NodePool {
     /// Name of the pool, part of the names of its pods.
     #[schemars(length(min = 1, max = 20))]
@@ -111,7 +129,7 @@ pub struct NodePool {
     #[schemars(range(min = 0, max = 100))]
     pub replicas: i32,
 
-    /// Which node ids the pool has. Required if there is more than one pool; default of a single pool: from 0. Cannot change.
+    /// Which node ids the pool has. Required if there is more than one pool; default of a single pool: from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_ids: Option<NodeIds>,
 
@@ -143,14 +161,19 @@ pub enum Role {
 }
 
 /// Which node ids a pool has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("self == oldSelf").message("nodePools[].nodeIds cannot change; make a new pool"))]
 pub struct NodeIds {
     /// The first id; the pool has the hundred from there on. A multiple of 100.
     #[schemars(range(min = 0, max = 65400))]
     #[x_kube(validation = Rule::new("self % 100 == 0").message("nodePools[].nodeIds.start must be a multiple of 100"))]
     pub start: i32,
+
+    /// Ids that the pool must not have. A node in the middle leaves if it is named here and `replicas` is lowered by one; with the same
+    /// `replicas`, another node takes its place. Its partitions are moved before it is removed, as always.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub without: Vec<i32>,
 }
 
 /// Where nodes keep their data.
@@ -162,6 +185,10 @@ pub struct Storage {
     #[schemars(length(max = 1))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub volumes: Vec<Volume>,
+
+    /// What becomes of the volume of a node that is removed. `Retain` (default) keeps it, though it is never used again by itself; `Delete` deletes it.
+    #[serde(default)]
+    pub when_scaled: WhenScaled,
 
     /// What becomes of the volumes when the `KafkaCluster` is deleted. `Retain` (default) keeps them; `Delete` deletes them.
     #[serde(default)]
@@ -198,74 +225,4 @@ pub struct Jvm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 32))]
     pub heap: Option<String>,
-}
-
-/// What the operator knows about the cluster.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct KafkaClusterStatus {
-    /// Generation of the resource that this status speaks of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    /// Ready, `QuorumHealthy`, Progressing, Degraded, `SpecValid`, `VersionSupported`.
-    #[serde(default)]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
-    pub conditions: Vec<Condition>,
-    /// Version that the nodes were given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// The metadata version that the cluster has finalized, as a feature level.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata_version: Option<i32>,
-    /// Kafka's cluster id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster_id: Option<String>,
-    /// Serving nodes of wanted nodes, for people: `3/3`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ready_nodes: Option<String>,
-    /// Where clients connect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub endpoints: Option<Endpoints>,
-    /// What the operator is doing and what it waits for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan: Option<PlanStatus>,
-    /// The nodes.
-    #[serde(default)]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["id".into()]))]
-    pub nodes: Vec<NodeStatus>,
-}
-
-/// Where clients connect.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Endpoints {
-    /// Value for `bootstrap.servers`.
-    pub bootstrap_servers: String,
-    /// Name of the Secret with the same in Service Binding shape.
-    pub binding_secret: String,
-}
-
-/// One node.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct NodeStatus {
-    /// Node id.
-    pub id: i32,
-    /// Name of its StatefulSet.
-    pub name: String,
-    /// `Leader`, `Voter`, `Observer` in the quorum of the controllers; none for a broker.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub controller: Option<String>,
-    /// `Active`, `Fenced` or `Unregistered` among the brokers; none for a controller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broker: Option<String>,
-    /// Zone that it was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub zone: Option<String>,
-    /// Since when it has not served (RFC 3339).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unhealthy_since: Option<String>,
-    /// What is being done with it, or what is wrong with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doing: Option<String>,
 }

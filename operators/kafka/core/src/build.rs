@@ -24,7 +24,7 @@ use k8s_openapi::api::{
 use serde_json::{Value, json};
 
 use crate::{
-    APPLICATION, CLIENT_PORT, CONTROLLER_PORT,
+    APPLICATION, CLIENT_PORT, CONTROLLER_PORT, departing,
     validate::{Desired, Pool},
 };
 
@@ -276,14 +276,23 @@ fn template_hash(desired: &Desired, pool: &Pool) -> String {
     build::member::template_hash(&member(desired, pool, &Place::default()))
 }
 
-/// The same for all pools, by name.
+/// The same for all pools of the specification, by name.
 pub fn template_hashes(desired: &Desired) -> BTreeMap<&str, String> {
-    desired.pools.iter().map(|pool| (pool.name.as_str(), template_hash(desired, pool))).collect()
+    desired.wanted_pools().map(|pool| (pool.name.as_str(), template_hash(desired, pool))).collect()
 }
 
 /// A node's StatefulSet.
 pub fn stateful_set(desired: &Desired, pool: &Pool, place: &Place) -> StatefulSet {
     build::member::stateful_set(&desired.cluster, &member(desired, pool, place))
+}
+
+/// A node's StatefulSet without a pod. `live`: as it is now.
+pub fn parked(desired: &Desired, pool: &Pool, place: &Place, live: Option<&StatefulSet>) -> StatefulSet {
+    if let (true, Some(live)) = (pool.departing, live) {
+        return departing::scaled(live, 0);
+    }
+    let member = Member { replicas: 0, ..member(desired, pool, place) };
+    build::member::stateful_set(&desired.cluster, &member)
 }
 
 /// Everything that a fresh cluster consists of in the end, for people to look at.

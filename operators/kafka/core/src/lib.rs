@@ -8,16 +8,21 @@
 //! | [`plan`] | ([`validate::Desired`], [`observed::Observed`]) → plan |
 //! | [`intent`] | what the operator can want |
 //! | [`build`] | the objects of a cluster |
+//! | `departing` | pools that are gone from the resource and have nodes |
 //! | [`status`] | what users read |
+//! | [`moving`], [`relocation`] | what has to be known to move replicas, and why they move |
 //! | [`rebalance`] | where partitions go |
 //! | [`versions`], [`settings`] | what is known of Kafka's versions and configuration keys |
 
 pub mod api;
 pub mod build;
+mod departing;
 pub mod intent;
+pub mod moving;
 pub mod observed;
 pub mod plan;
 pub mod rebalance;
+pub mod relocation;
 pub mod settings;
 pub mod status;
 pub mod validate;

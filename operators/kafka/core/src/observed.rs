@@ -3,6 +3,8 @@
 //! The shell asks Kafka and hands the answers over as [`Answers`]; [`observe`] joins them with the objects, purely.
 //! A failed request is data: `None`, never an error.
 
+mod node;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use ballast_core::view::{ClaimView, PodView, StatefulSetView, TicketView};
@@ -12,9 +14,17 @@ use ballast_core::{
     object::{Children, by_name},
     view::{claim_view, pod_view, stateful_set_view, ticket_view},
 };
-use jiff::Timestamp;
+pub use node::Node;
 
-use crate::{APPLICATION, api::KafkaClusterStatus, build, validate::Desired};
+use crate::{
+    APPLICATION,
+    api::{KafkaClusterStatus, RebalanceStatus, kafka_rebalance::Asked},
+    build,
+    moving::{self, Moving},
+    rebalance::outcome::Plan,
+    relocation::{self, Relocation},
+    validate::Desired,
+};
 
 /// A broker that the cluster knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +99,7 @@ pub struct Partition {
 }
 
 /// Everything that Kafka said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answers {
     /// Cluster id; `None`: not known.
     pub cluster_id: Option<String>,
@@ -101,80 +111,12 @@ pub struct Answers {
     pub metadata_level: Option<i16>,
     /// All partitions; `None`: not known.
     pub partitions: Option<Vec<Partition>>,
+    /// What is being moved and what is on the disks; `None`: not known, or not asked since nothing has to move.
+    pub moving: Option<Moving>,
+    /// Bytes per second that producers write to each partition; `None`: not measured, or not long enough yet.
+    pub rates: Option<BTreeMap<moving::Name, f64>>,
     /// What each node said when asked directly for what it is: `Err` holds why it did not answer.
     pub probes: BTreeMap<i32, Result<(), String>>,
-}
-
-/// Everything about one node.
-#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
-#[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    /// Node id.
-    pub id: i32,
-    /// Name, also of its StatefulSet.
-    pub name: String,
-    /// Name of its pool.
-    pub pool: String,
-    /// Whether it is a controller.
-    pub controller: bool,
-    /// Whether it is a broker.
-    pub broker: bool,
-    /// Whether the specification wants it.
-    pub wanted: bool,
-    /// Its StatefulSet.
-    pub stateful_set: Option<StatefulSetView>,
-    /// Its pod.
-    pub pod: Option<PodView>,
-    /// All claims made for it, of this cluster.
-    pub claims: Vec<ClaimView>,
-    /// Its ticket.
-    pub ticket: Option<TicketView>,
-    /// Its registration as a broker.
-    pub registered: Option<Registered>,
-    /// Whether it votes in the quorum.
-    pub voter: Option<Replica>,
-    /// Whether it follows the quorum.
-    pub observer: Option<Replica>,
-    /// Whether it leads the quorum.
-    pub leads: bool,
-    /// What it said when asked directly.
-    pub probe: Result<(), String>,
-    /// Since when it has not served.
-    pub unhealthy_since: Option<Timestamp>,
-}
-
-impl Node {
-    /// Whether Kafka knows that it runs with its data: a broker in service, a controller that follows or votes.
-    pub fn started(&self) -> bool {
-        let broker = !self.broker || self.registered.as_ref().is_some_and(|broker| !broker.fenced);
-        let controller = !self.controller || self.voter.is_some() || self.observer.is_some();
-        self.probe.is_ok() && broker && controller
-    }
-
-    /// Whether it does all that it is for.
-    pub fn serves(&self) -> bool {
-        self.started() && (!self.controller || self.voter.is_some())
-    }
-
-    /// The claim that its StatefulSet uses.
-    pub fn claim(&self) -> Option<&ClaimView> {
-        let name = self.stateful_set.as_ref()?.claim.as_deref()?;
-        self.claims.iter().find(|claim| claim.reference.name == name)
-    }
-
-    /// Zone of its data.
-    pub fn zone(&self) -> Option<&str> {
-        self.claim().or_else(|| self.claims.iter().find(|claim| !claim.deleting))?.zone.as_deref()
-    }
-
-    /// Whether nothing of it is left but claims.
-    pub fn gone(&self) -> bool {
-        self.stateful_set.is_none()
-            && self.pod.is_none()
-            && self.registered.is_none()
-            && self.voter.is_none()
-            && self.ticket.is_none()
-    }
 }
 
 /// Everything that a plan is made from.
@@ -186,7 +128,7 @@ pub struct Observed {
     pub record: Result<Option<FoundRecord>, String>,
     /// Nodes of this cluster, by id.
     pub nodes: Vec<Node>,
-    /// StatefulSets and pods of pools that the specification does not have.
+    /// Nodes of which nobody can tell to which pool they belong, or did.
     pub strangers: Vec<String>,
     /// Node ids that Kafka knows and that no pool has.
     pub foreign: Vec<i32>,
@@ -194,6 +136,14 @@ pub struct Observed {
     pub retained: Vec<ClaimView>,
     /// What Kafka said.
     pub answers: Answers,
+    /// What the status last said of moving replicas.
+    pub rebalance: Option<RebalanceStatus>,
+    /// What people ask for, in the order in which they asked.
+    pub asked: Vec<Asked>,
+    /// What is being moved and why, if anything is; `Err`: what is not known.
+    pub relocation: Option<Result<Relocation, String>>,
+    /// What would be moved for brokers that have too much traffic, if that is looked for and known.
+    pub heat: Option<Plan>,
 }
 
 impl Observed {
@@ -233,8 +183,9 @@ pub fn observe(
     let sets = children.stateful_sets.iter().filter_map(|set| set.metadata.name.clone());
     let pods =
         children.pods.iter().filter_map(|pod| pod.metadata.labels.as_ref()?.get(label::MEMBER).cloned());
-    let seen: BTreeSet<String> =
-        sets.chain(pods).chain(own.iter().map(|claim| claim.member.clone())).collect();
+    // What a node left behind when it was removed is no sign of it.
+    let claims = own.iter().filter(|claim| !claim.retired);
+    let seen: BTreeSet<String> = sets.chain(pods).chain(claims.map(|claim| claim.member.clone())).collect();
     let mut names: BTreeMap<i32, String> =
         desired.nodes().map(|node| (node.id, desired.member(node.pool, node.id))).collect();
     let mut strangers = vec![];
@@ -261,12 +212,28 @@ pub fn observe(
         }
     }
     let foreign = known.into_iter().filter(|id| !names.contains_key(id)).collect();
-    let nodes = names
+    let nodes: Vec<Node> = names
         .into_iter()
         .filter_map(|(id, name)| node(desired, previous, &children, &own, &answers, id, name))
         .collect();
     let record = bootstrap::find(&children, uid, desired.cluster.name());
-    Observed { children, record, nodes, strangers, foreign, retained, answers }
+    let rebalance = previous.and_then(|status| status.rebalance.clone());
+    let asked: Vec<Asked> = children.companions.iter().filter_map(Asked::read).collect();
+    let heat = relocation::heat(desired, &answers);
+    let relocation = relocation::relocation(desired, &nodes, &asked, rebalance.as_ref(), &answers);
+    Observed {
+        children,
+        record,
+        nodes,
+        strangers,
+        foreign,
+        retained,
+        answers,
+        rebalance,
+        asked,
+        relocation,
+        heat,
+    }
 }
 
 fn known_ids(answers: &Answers) -> BTreeSet<i32> {
@@ -291,7 +258,7 @@ fn node(
         pool: pool.name.clone(),
         controller: pool.controller,
         broker: pool.broker,
-        wanted: pool.wanted().contains(&id),
+        wanted: pool.wants(id),
         stateful_set: by_name(&children.stateful_sets, &name).and_then(stateful_set_view),
         pod: by_name(&children.pods, &format!("{name}-0")).map(|pod| pod_view(pod, APPLICATION)),
         claims: own.iter().filter(|claim| claim.member == name).cloned().collect(),
@@ -318,7 +285,8 @@ fn node(
 pub fn wants_restarts(desired: &Desired, children: &Children) -> bool {
     let hashes = build::template_hashes(desired);
     let outdated = |member: &str, hash: &String| {
-        desired.node(member).is_some_and(|node| hashes.get(node.pool.name.as_str()) != Some(hash))
+        let wanted = desired.node(member).and_then(|node| hashes.get(node.pool.name.as_str()));
+        wanted.is_some_and(|wanted| wanted != hash)
     };
     let sets = children.stateful_sets.iter().filter_map(stateful_set_view);
     let pods = children.pods.iter().map(|pod| pod_view(pod, APPLICATION));

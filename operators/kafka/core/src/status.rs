@@ -15,9 +15,14 @@ use crate::{
     intent::Intent,
     observed::{Node, Observed},
     plan,
+    relocation::Relocation,
     validate::Desired,
     versions,
 };
+
+pub mod asked;
+mod hot;
+mod rebalance;
 
 /// The status of a resource that is wrong: the last known facts stay, the conditions say what is wrong.
 pub fn invalid(resource: &KafkaCluster, errors: &[Invalid], now: Timestamp) -> KafkaClusterStatus {
@@ -39,6 +44,7 @@ pub fn planned(
     now: Timestamp,
 ) -> KafkaClusterStatus {
     let previous = resource.status.clone().unwrap_or_default();
+    let drain = observed.relocation.as_ref().and_then(|drain| drain.as_ref().ok());
     let facts = Facts {
         desired,
         observed,
@@ -62,12 +68,14 @@ pub fn planned(
             bootstrap_servers: build::bootstrap_servers(desired),
             binding_secret: build::binding_secret(desired).metadata.name.unwrap_or_default(),
         }),
+        rebalance: rebalance::status(desired, observed, previous.rebalance.as_ref(), now),
+        hot_partitions: hot::status(desired, observed),
         plan: Some(PlanStatus::of(plan, previous.plan.as_ref(), now)),
         nodes: observed
             .nodes
             .iter()
-            .filter(|node| node.wanted || !node.gone())
-            .map(|node| node_status(node, plan, now))
+            .filter(|node| node.wanted || node.leaves())
+            .map(|node| node_status(node, plan, drain, now))
             .collect(),
     }
 }
@@ -154,16 +162,18 @@ fn quorum(facts: &Facts<'_>) -> (Status, &'static str, String) {
 }
 
 /// Reasons after which nothing goes on by itself: a person must act.
-const STOPPED: [&str; 9] = [
+const STOPPED: [&str; 11] = [
     "Paused",
     "VersionNotSupported",
     "RetainedVolumes",
     "DataLost",
     "SplitBrain",
-    "PoolRemoved",
+    "PoolReplaced",
     "ForeignNode",
-    "NodeLost",
-    "DrainNotOffered",
+    "DrainInfeasible",
+    "DrainBlocked",
+    "DowngradeNotPossible",
+    "MetadataVersionTooNew",
 ];
 
 fn progressing(facts: &Facts<'_>) -> (Status, &'static str, String) {
@@ -181,7 +191,7 @@ fn degraded(facts: &Facts<'_>) -> (Status, &'static str, String) {
     if let Some(error) = facts.error {
         return (Status::True, "ReconcileFailed", error.to_owned());
     }
-    let grave = ["DataLost", "SplitBrain", "ForeignNode", "NodeLost"];
+    let grave = ["DataLost", "SplitBrain", "ForeignNode"];
     if let Some(blocked) = facts.plan.blocked.iter().find(|blocked| grave.contains(&blocked.reason)) {
         return (Status::True, blocked.reason, blocked.message.clone());
     }
@@ -203,7 +213,7 @@ fn degraded(facts: &Facts<'_>) -> (Status, &'static str, String) {
     (Status::False, "AsExpected", "no fault is known".to_owned())
 }
 
-fn node_status(node: &Node, plan: &Plan<Intent>, now: Timestamp) -> NodeStatus {
+fn node_status(node: &Node, plan: &Plan<Intent>, drain: Option<&Relocation>, now: Timestamp) -> NodeStatus {
     let controller = match (&node.voter, &node.observer) {
         (Some(_), _) if node.leads => "Leader",
         (Some(_), _) => "Voter",
@@ -222,25 +232,50 @@ fn node_status(node: &Node, plan: &Plan<Intent>, now: Timestamp) -> NodeStatus {
         broker: node.broker.then(|| broker.to_owned()),
         zone: node.zone().map(str::to_owned),
         unhealthy_since: (!node.serves()).then(|| condition::rfc3339(node.unhealthy_since.unwrap_or(now))),
-        doing: doing(node, plan),
+        doing: doing(node, plan, drain),
     }
 }
 
 /// What is being done with a node, or what is wrong with it.
-fn doing(node: &Node, plan: &Plan<Intent>) -> Option<String> {
+fn doing(node: &Node, plan: &Plan<Intent>, drain: Option<&Relocation>) -> Option<String> {
     if let Some(intent) = &plan.intent {
         let mine = match intent {
             Intent::RevokeTicket { node: name, .. }
             | Intent::AddVoter { node: name, .. }
             | Intent::Update { node: name, .. }
-            | Intent::Restart { node: name, .. } => *name == node.name,
+            | Intent::Restart { node: name, .. }
+            | Intent::Park { node: name, .. }
+            | Intent::ReplaceVolume { node: name, .. }
+            | Intent::Forget { node: name, .. } => *name == node.name,
             Intent::Bootstrap { place, .. } => place.id == node.id,
             Intent::AddNodes { places, .. } => places.iter().any(|(_, place)| place.id == node.id),
-            Intent::ConfirmStarted { .. } => false,
+            Intent::RemoveVoter { id, .. } | Intent::Unregister { id, .. } => *id == node.id,
+            Intent::Cordon { brokers } | Intent::Uncordon { brokers } => brokers.contains(&node.id),
+            Intent::ConfirmStarted { .. }
+            | Intent::FinalizeMetadata { .. }
+            | Intent::MoveReplicas { .. }
+            | Intent::Throttle(_)
+            | Intent::CancelMoves { .. } => false,
         };
         if mine {
             return Some(intent.reason().to_owned());
         }
     }
+    if node.leaves() {
+        return Some(leaving(node, drain));
+    }
     (!node.serves()).then(|| plan::state(node))
+}
+
+/// Where a node that leaves stands.
+fn leaving(node: &Node, drain: Option<&Relocation>) -> String {
+    match drain {
+        _ if node.stateful_set.as_ref().is_none_or(|set| set.parked) => {
+            "it is empty and is being removed".to_owned()
+        }
+        Some(drain) if node.broker => {
+            format!("it is being emptied: {} partitions to go", drain.replicas_on(node.id))
+        }
+        _ => "it leaves".to_owned(),
+    }
 }

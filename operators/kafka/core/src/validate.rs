@@ -6,14 +6,14 @@ use ballast_core::{
     build::{self, Cluster},
     invalid::Invalid,
     label::{self, ClusterLabels},
-    name, version, zone,
+    name, quantity, version, zone,
 };
 use semver::Version;
 
 use crate::{
     APPLICATION,
-    api::{KafkaCluster, MAX_NAMES, NodePool},
-    settings,
+    api::{HotMode, HotPartitions, KafkaCluster, MAX_NAMES, NodePool, OnScaleUp, Rebalance},
+    settings, versions,
 };
 pub use ballast_core::environment::Environment;
 pub use pools::Pool;
@@ -27,6 +27,8 @@ pub struct Desired {
     pub generation: Option<i64>,
     /// Version wanted.
     pub version: Version,
+    /// Level of `metadata.version` that it is to have; `None`: the version is not known.
+    pub metadata_level: Option<i16>,
     /// Image of Kafka, with its tag.
     pub image: String,
     /// Zones to place nodes in; empty: anywhere.
@@ -35,16 +37,37 @@ pub struct Desired {
     pub pools: Vec<Pool>,
     /// The user's settings of Kafka, in order.
     pub settings: Vec<(String, String)>,
+    /// What each broker may send, and receive, for replicas that are moved, in bytes per second.
+    pub throttle: u64,
+    /// How many replicas each broker may send, and receive, at the same time.
+    pub concurrency: usize,
+    /// Whether brokers that have nothing get their share.
+    pub spread: bool,
+    /// What is done about brokers that have too much traffic.
+    pub hot: Hot,
     /// Whether there is a PodDisruptionBudget.
     pub budget: bool,
     /// Nothing is to be changed.
     pub paused: bool,
     /// `ballast.dev/restart`.
     pub restart_at: Option<String>,
+    /// `ballast.dev/replace`: id of a node that may start empty although it had the only copy of something.
+    pub replace: Option<String>,
     /// Remarks for people, not errors.
     pub notes: Vec<String>,
     /// How the operator was installed.
     pub environment: Environment,
+}
+
+/// What is done about brokers that have too much traffic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hot {
+    /// Whether they are looked for, and relieved.
+    pub mode: HotMode,
+    /// From which multiple of its fair share on a broker is too hot.
+    pub threshold: f64,
+    /// What copies more than this is not begun.
+    pub max_bytes: Option<u64>,
 }
 
 /// A node, by its id and what its pool is.
@@ -130,6 +153,9 @@ pub fn validate(resource: &KafkaCluster, environment: &Environment) -> Result<De
             invalid.push(Invalid::new(format!("spec.config[{key}]"), message));
         }
     }
+    let metadata_level = metadata_level(version.as_ref(), spec.metadata_version.as_deref(), &mut invalid);
+    let throttle = throttle(&spec.rebalance, &mut invalid);
+    let hot = hot(&spec.rebalance.hot_partitions, &mut invalid);
     let pools = pools::resolve(&spec.node_pools, &mut invalid);
     let (Some(version), true) = (version, invalid.is_empty()) else {
         return Err(invalid);
@@ -146,16 +172,81 @@ pub fn validate(resource: &KafkaCluster, environment: &Environment) -> Result<De
         generation: resource.metadata.generation,
         image: format!("{repository}:{version}"),
         version,
+        metadata_level,
         zones: spec.zones.clone(),
         pools,
         settings: spec.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+        throttle,
+        concurrency: usize::try_from(spec.rebalance.concurrency).unwrap_or(1),
+        hot,
+        spread: spec.rebalance.on_scale_up == OnScaleUp::Spread,
         budget: spec.disruption_budget.enabled,
         paused: spec.paused || annotations.get(label::PAUSED).is_some_and(|value| value == "true"),
         restart_at: annotations.get(label::RESTART).cloned(),
+        replace: annotations.get(label::REPLACE).cloned(),
         notes: vec![],
         environment: environment.clone(),
     };
     Ok(Desired { notes: notes(&desired), ..desired })
+}
+
+fn metadata_level(
+    version: Option<&Version>,
+    pinned: Option<&str>,
+    invalid: &mut Vec<Invalid>,
+) -> Option<i16> {
+    let own = versions::supported(version?).ok()?;
+    let Some(text) = pinned else { return Some(own.metadata_level) };
+    match versions::minor(text) {
+        Some(row) if row.minor <= own.minor => Some(row.metadata_level),
+        Some(_) => {
+            let message = format!("is {text}, and no node of version {} can read that", own.minor);
+            invalid.push(Invalid::new("spec.metadataVersion", message));
+            None
+        }
+        None => {
+            let known: Vec<String> = versions::SUPPORTED.iter().map(|row| row.minor.to_string()).collect();
+            let message =
+                format!("{text:?} is none that this operator knows: give one of {}", known.join(", "));
+            invalid.push(Invalid::new("spec.metadataVersion", message));
+            None
+        }
+    }
+}
+
+/// Below this a copy might never end, since what is produced meanwhile has to be copied too.
+const LEAST_THROTTLE: u64 = 64 << 10;
+
+fn throttle(rebalance: &Rebalance, invalid: &mut Vec<Invalid>) -> u64 {
+    if !(1..=100).contains(&rebalance.concurrency) {
+        let message = format!("must be 1 to 100, is {}", rebalance.concurrency);
+        invalid.push(Invalid::new("spec.rebalance.concurrency", message));
+    }
+    let text = &rebalance.throttle;
+    let fault = match quantity::parse(text).map(|amount| u64::try_from(amount.bytes()).unwrap_or(0)) {
+        Ok(bytes) if bytes >= LEAST_THROTTLE => return bytes,
+        Ok(_) => format!("{text} is too little for a copy to end: give at least 64Ki"),
+        Err(error) => error.to_string(),
+    };
+    invalid.push(Invalid::new("spec.rebalance.throttle", fault));
+    LEAST_THROTTLE
+}
+
+fn hot(spec: &HotPartitions, invalid: &mut Vec<Invalid>) -> Hot {
+    // Planning stops at a tenth above the fair share: a threshold below that would never be reached.
+    if !(111..=1000).contains(&spec.threshold) {
+        let message = format!("must be 111 to 1000, in hundredths of a fair share, is {}", spec.threshold);
+        invalid.push(Invalid::new("spec.rebalance.hotPartitions.threshold", message));
+    }
+    let bytes = |text: &String| match quantity::parse(text) {
+        Ok(amount) => u64::try_from(amount.bytes()).ok(),
+        Err(error) => {
+            invalid.push(Invalid::new("spec.rebalance.hotPartitions.maxBytes", error.to_string()));
+            None
+        }
+    };
+    let max_bytes = spec.max_bytes.as_ref().and_then(bytes);
+    Hot { mode: spec.mode, threshold: f64::from(spec.threshold) / 100.0, max_bytes }
 }
 
 fn notes(desired: &Desired) -> Vec<String> {

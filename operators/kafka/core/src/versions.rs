@@ -30,6 +30,17 @@ pub fn supported(version: &Version) -> Result<Row, String> {
     })
 }
 
+/// The row of a minor version as text, `4.1`.
+pub fn minor(text: &str) -> Option<Row> {
+    SUPPORTED.iter().find(|row| row.minor.to_string() == text).copied()
+}
+
+/// The minor version whose metadata format has this level, or is the nearest below, for people.
+pub fn name(level: i16) -> String {
+    let known = SUPPORTED.iter().rev().find(|row| row.metadata_level <= level);
+    known.map_or_else(|| format!("level {level}"), |row| format!("{} (level {level})", row.minor))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -5,3 +5,4 @@ pub mod client;
 pub mod nodes;
 mod observe;
 pub mod operator;
+pub mod plan_command;

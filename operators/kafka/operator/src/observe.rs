@@ -1,10 +1,16 @@
 //! Asks every running node, all at once, and then one of them for what only the cluster knows; a failure is data.
 
+pub(crate) mod moving;
+pub mod rates;
+
 use std::collections::BTreeMap;
 
 use ballast_core::object::Children;
 use ballast_kafka_core::{
+    api::{KafkaClusterStatus, kafka_rebalance::Asked},
+    moving::worth_asking,
     observed::{Answers, Partition, Quorum, Registered, Replica, addresses, wants_restarts},
+    relocation::needs_rates,
     validate::{Desired, Pool},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -13,13 +19,20 @@ use futures::future::join_all;
 use crate::{
     client::{self, Admin, Client, METADATA_VERSION, Route},
     nodes::Dialer,
+    observe::rates::Sampler,
 };
 
 /// The setting of a topic that says how many replicas must be in sync.
 const MIN_ISR: &str = "min.insync.replicas";
 
 /// What Kafka says now.
-pub async fn ask(desired: &Desired, children: &Children, kafka: &Dialer) -> Answers {
+pub async fn ask(
+    desired: &Desired,
+    previous: Option<&KafkaClusterStatus>,
+    children: &Children,
+    kafka: &Dialer,
+    sampler: &Sampler,
+) -> Answers {
     let running = addresses(desired, children);
     let client = kafka.client(desired, &running);
     let features = join_all(running.iter().map(|(id, _)| features(desired, &client, *id))).await;
@@ -42,6 +55,14 @@ pub async fn ask(desired: &Desired, children: &Children, kafka: &Dialer) -> Answ
     }
     if answers.quorum.is_none() && controllers {
         answers.quorum = client.at(Route::Controllers).describe_quorum().await.ok().as_ref().map(quorum);
+    }
+    let rebalance = previous.and_then(|status| status.rebalance.as_ref());
+    if worth_asking(desired, rebalance, children, &answers) {
+        answers.moving = moving::ask(&client, &answers).await;
+    }
+    let asked: Vec<Asked> = children.companions.iter().filter_map(Asked::read).collect();
+    if needs_rates(desired, &asked) && answers.moving.is_some() {
+        answers.rates = sampler.rates(&client, &desired.cluster.labels.uid, &answers).await;
     }
     answers
 }

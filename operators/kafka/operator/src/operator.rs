@@ -2,12 +2,12 @@
 
 use ballast_core::{
     invalid::Invalid,
-    object::{Children, Object},
+    object::{Children, Companion, Object},
     plan::Plan,
 };
 use ballast_kafka_core::{
     APPLICATION,
-    api::KafkaCluster,
+    api::{KafkaCluster, kafka_rebalance::KafkaRebalance},
     build,
     intent::Intent,
     observed::{self, Observed},
@@ -15,25 +15,31 @@ use ballast_kafka_core::{
     validate::{self, Desired, Environment},
 };
 use ballast_runtime::{
-    operator::{ActError, Operator, View},
+    companion::CompanionKind,
+    operator::{ActError, Operator, Seen, View},
     writer::Writer,
 };
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{act, nodes::Dialer, observe};
+use crate::{
+    act,
+    nodes::Dialer,
+    observe::{self, rates::Sampler},
+};
 
 /// The Kafka operator.
 #[derive(Debug)]
 pub struct KafkaOperator {
     environment: Environment,
     kafka: Dialer,
+    sampler: Sampler,
 }
 
 impl KafkaOperator {
     /// An operator that was installed like this, and reaches nodes like that.
     pub fn new(environment: Environment, kafka: Dialer) -> Self {
-        Self { environment, kafka }
+        Self { environment, kafka, sampler: Sampler::default() }
     }
 }
 
@@ -50,7 +56,9 @@ impl Operator for KafkaOperator {
     }
 
     async fn observe(&self, resource: &KafkaCluster, desired: &Desired, children: Children) -> Observed {
-        let answers = observe::ask(desired, &children, &self.kafka).await;
+        let desired = &*desired.with_departing(&children);
+        let answers =
+            observe::ask(desired, resource.status.as_ref(), &children, &self.kafka, &self.sampler).await;
         observed::observe(desired, resource.status.as_ref(), children, answers)
     }
 
@@ -59,8 +67,8 @@ impl Operator for KafkaOperator {
         running.clone().count() == 0 || running.clone().any(|node| node.probe.is_ok())
     }
 
-    fn plan(&self, desired: &Desired, observed: &Observed, _now: Timestamp) -> Plan<Intent> {
-        plan::plan(desired, observed)
+    fn plan(&self, desired: &Desired, observed: &Observed, now: Timestamp) -> Plan<Intent> {
+        plan::plan(desired, observed, now)
     }
 
     async fn act(
@@ -81,6 +89,18 @@ impl Operator for KafkaOperator {
             }
         };
         serde_json::to_value(status).unwrap_or(Value::Null)
+    }
+
+    fn companions() -> Vec<CompanionKind> {
+        vec![CompanionKind::of::<KafkaRebalance>()]
+    }
+
+    fn companion_statuses(&self, seen: Seen<'_, Self>, now: Timestamp) -> Vec<(Companion, Value)> {
+        status::asked::statuses(seen.desired, seen.observed, seen.plan, now)
+    }
+
+    fn companion_without_cluster(&self, companion: &Companion, now: Timestamp) -> Option<Value> {
+        status::asked::without_cluster(companion, now)
     }
 
     fn render(&self, desired: &Desired) -> Vec<Object> {

@@ -82,7 +82,7 @@ impl State {
             let local = Local {
                 namespace: namespace.to_owned(),
                 name: name.to_owned(),
-                address: self.addresses.next()?.to_string(),
+                address: self.addresses.take()?.to_string(),
                 since: Timestamp::now(),
                 note: false,
                 running: None,

@@ -2,11 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    net::TcpListener,
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
+use ballast_testbed::Addresses;
 use semver::Version;
 use tempfile::TempDir;
 
@@ -19,32 +20,31 @@ pub struct Real {
     program: PathBuf,
     version: Version,
     folder: TempDir,
-    /// Ports for peers and for clients.
-    ports: Vec<(u16, u16)>,
+    /// Of each member. Ports cannot be chosen as safely: a member that comes back may find its port given to a client.
+    addresses: Vec<Ipv4Addr>,
+    _block: Addresses,
     running: BTreeMap<usize, Child>,
-}
-
-fn free_ports() -> Vec<(u16, u16)> {
-    // All are held until all are known, so that none is given twice.
-    let held: Vec<TcpListener> =
-        (0..2 * MEMBERS).map(|_| TcpListener::bind(("127.0.0.1", 0)).unwrap()).collect();
-    let ports: Vec<u16> = held.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
-    ports.chunks(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
 impl Real {
     pub fn new(program: &Path, version: Version) -> Self {
+        let mut block = Addresses::new().unwrap();
         Self {
             program: program.to_owned(),
             version,
             folder: TempDir::new().unwrap(),
-            ports: free_ports(),
+            addresses: (0..MEMBERS).map(|_| block.take().unwrap()).collect(),
+            _block: block,
             running: BTreeMap::new(),
         }
     }
 
+    fn log(&self, member: usize) -> PathBuf {
+        self.folder.path().join(format!("m{member}.log"))
+    }
+
     fn client_url(&self, member: usize) -> String {
-        format!("http://127.0.0.1:{}", self.ports[member].1)
+        format!("http://{}:2379", self.addresses[member])
     }
 }
 
@@ -52,6 +52,10 @@ impl Drop for Real {
     fn drop(&mut self) {
         for member in 0..MEMBERS {
             self.stop(member);
+            let log = std::fs::read_to_string(self.log(member)).unwrap_or_default();
+            if std::thread::panicking() && !log.is_empty() {
+                eprintln!("--- m{member} wrote:\n{log}");
+            }
         }
     }
 }
@@ -62,7 +66,7 @@ impl World for Real {
     }
 
     fn peer_url(&self, member: usize) -> String {
-        format!("http://127.0.0.1:{}", self.ports[member].0)
+        format!("http://{}:2380", self.addresses[member])
     }
 
     fn start(&mut self, member: usize, how: &How) -> bool {
@@ -73,7 +77,7 @@ impl World for Real {
             How::Data => (vec![(format!("m{member}"), self.peer_url(member))], "existing"),
         };
         let list: Vec<String> = list.iter().map(|(name, url)| format!("{name}={url}")).collect();
-        let log = std::fs::File::create(self.folder.path().join(format!("m{member}.log"))).unwrap();
+        let log = std::fs::File::create(self.log(member)).unwrap();
         let child = Command::new(&self.program)
             .args(["--name", &format!("m{member}")])
             .args(["--listen-peer-urls", &self.peer_url(member)])

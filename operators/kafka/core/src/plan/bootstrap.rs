@@ -59,11 +59,13 @@ pub(super) fn proceed(context: &Context<'_>, record: &Record) -> Next {
         Record::Granted { member, claim, claim_uid } => (member, claim, Some(claim_uid)),
         Record::Started { .. } | Record::Adopted { .. } => return Next::Nothing,
     };
-    let Some(first) = desired.node(member) else {
+    let Some(first) = desired.node(member).filter(|node| !node.pool.departing) else {
         return Next::wait(
             "bootstrap-record-readable",
             "BootstrapRecordUnreadable",
-            format!("the bootstrap record names {member}, which is no node of a pool of this cluster"),
+            format!(
+                "the bootstrap record names {member}, which is no node of a pool of this specification: put its pool back"
+            ),
         );
     };
     let node = observed.node(first.id);

@@ -1,13 +1,18 @@
 //! Which nodes there are: those that are missing are added, those that started lose their ticket, controllers get a vote.
 
+use std::time::Duration;
+
 use ballast_core::zone;
 
 use super::{Context, Next, state};
 use crate::{
     build::{self, Place},
     intent::Intent,
-    observed::{CAUGHT_UP, Node},
+    observed::{CAUGHT_UP, Node, PodView},
 };
+
+/// How long a new node may run without being seen by the quorum.
+const STUCK: Duration = Duration::from_mins(3);
 
 /// Nothing is decided about nodes while nobody knows what the quorum is.
 pub(super) fn quorum_known(context: &Context<'_>) -> Next {
@@ -71,15 +76,16 @@ pub(super) fn voters(context: &Context<'_>) -> Next {
     Next::Do(Intent::AddVoter { node: node.name.clone(), id: node.id, directory: observer.directory.clone() })
 }
 
-/// Nodes of a pool that is no longer in the specification, and nodes that the operator did not add, are never touched.
+/// Nodes of which nobody can tell whose they are, and nodes that the operator did not add, are never touched.
 pub(super) fn strangers(context: &Context<'_>) -> Next {
     let observed = context.observed;
     if !observed.strangers.is_empty() {
         return Next::wait(
-            "no-pool-removed",
-            "PoolRemoved",
+            "pools-keep-their-ids",
+            "PoolReplaced",
             format!(
-                "{} belong to a pool that the specification no longer has; draining a pool is not offered yet: put it back",
+                "{} belong to a pool that the specification no longer has, or has with other ids, and another pool has its name or its ids \
+                 now: put it back, and give the other pool a name and a nodeIds.start that no pool had",
                 observed.strangers.join(", ")
             ),
         );
@@ -101,28 +107,17 @@ pub(super) fn strangers(context: &Context<'_>) -> Next {
 /// Nodes that are wanted and were never there, all at once: each starts on an empty volume of its own and holds nothing.
 pub(super) fn missing(context: &Context<'_>) -> Next {
     let Context { desired, observed, .. } = context;
-    let missing: Vec<&Node> =
-        observed.nodes.iter().filter(|node| node.wanted && node.stateful_set.is_none()).collect();
-    // Kafka knows it, or it has a volume: its data is somewhere, or was, and an empty volume would hide the loss.
-    let known = |node: &&&Node| node.registered.is_some() || node.voter.is_some();
-    if let Some(node) = missing.iter().find(known) {
-        return Next::wait(
-            "node-has-its-volume",
-            "NodeLost",
-            format!(
-                "{} is known to Kafka, but its StatefulSet is gone and cannot be made again without its volume: \
-                 replacing a lost node is not offered yet",
-                node.name
-            ),
-        );
-    }
+    // Who is known to Kafka and has no volume is lost, not new.
+    let new = |node: &&Node| node.registered.is_none() && node.voter.is_none();
+    let wanted = observed.nodes.iter().filter(|node| node.wanted && node.stateful_set.is_none());
+    let missing: Vec<&Node> = wanted.filter(new).collect();
     if missing.is_empty() {
         return Next::Nothing;
     }
     let mut zones: Vec<Option<String>> = vec![];
     let mut places = vec![];
     for node in missing {
-        let began = node.claims.iter().find(|claim| !claim.deleting);
+        let began = node.live_claims().next();
         let zone = match began {
             Some(claim) => claim.zone.clone(),
             None => zone_for(context, &zones),
@@ -140,7 +135,9 @@ pub(super) fn missing(context: &Context<'_>) -> Next {
 
 /// New nodes are waited for before anything else is changed.
 pub(super) fn starting(context: &Context<'_>) -> Next {
-    let Some(node) = context.observed.nodes.iter().find(|node| node.ticket.is_some()) else {
+    // One that is not wanted any more does not have to start first.
+    let begins = |node: &&Node| node.ticket.is_some() && node.wanted;
+    let Some(node) = context.observed.nodes.iter().find(begins) else {
         return Next::Nothing;
     };
     if let Some(pod) = node.pod.as_ref().filter(|pod| pod.lost_data() && pod.deletion_due.is_none()) {
@@ -150,6 +147,20 @@ pub(super) fn starting(context: &Context<'_>) -> Next {
             why: "formatting its volume was cut short".to_owned(),
         });
     }
+    if let Some(pod) = node.pod.as_ref().filter(|_| node.has_old_claim()) {
+        return Next::Do(Intent::Restart {
+            node: node.name.clone(),
+            pod: pod.uid.clone(),
+            why: "its pod uses the volume that it had before".to_owned(),
+        });
+    }
+    if let Some(pod) = node.pod.as_ref().filter(|pod| is_stuck(context, node, pod)) {
+        return Next::Do(Intent::Restart {
+            node: node.name.clone(),
+            pod: pod.uid.clone(),
+            why: format!("it runs, and has not followed the quorum for {} minutes", STUCK.as_secs() / 60),
+        });
+    }
     Next::wait(
         "new-node-starts",
         "NodeStarting",
@@ -157,31 +168,21 @@ pub(super) fn starting(context: &Context<'_>) -> Next {
     )
 }
 
-/// A node that is no longer wanted stays until its partitions have moved away.
-pub(super) fn superfluous(context: &Context<'_>) -> Next {
-    let leaving: Vec<&str> = context
-        .observed
-        .nodes
-        .iter()
-        .filter(|node| !node.wanted && !node.gone())
-        .map(|node| node.name.as_str())
-        .collect();
-    if leaving.is_empty() {
-        return Next::Nothing;
-    }
-    Next::wait(
-        "leaving-nodes-empty",
-        "DrainNotOffered",
-        format!(
-            "{} would have to be drained first, which is not offered yet: nothing is moved and nothing removed; raise replicas again",
-            leaving.join(", ")
-        ),
-    )
+/// Nobody has been served by a node that is new, so it may be restarted.
+///
+/// A node without voters of its own that loses an answer of a bootstrap server at the wrong moment never asks again (seen with Kafka 4.4.0).
+fn is_stuck(context: &Context<'_>, node: &Node, pod: &PodView) -> bool {
+    // Fetching its image does not count.
+    let age =
+        pod.running_since.or(pod.created).map(|created| context.now.duration_since(created).unsigned_abs());
+    let follows = node.voter.is_some() || node.observer.is_some();
+    pod.running && pod.deletion_due.is_none() && !follows && age.is_some_and(|age| age >= STUCK)
 }
 
 /// The least crowded zone; `more` are zones of nodes that are about to be made.
 pub(super) fn zone_for(context: &Context<'_>, more: &[Option<String>]) -> Option<String> {
-    let nodes = context.observed.nodes.iter().filter(|node| !node.gone() || !node.claims.is_empty());
+    let nodes =
+        context.observed.nodes.iter().filter(|node| !node.gone() || node.live_claims().next().is_some());
     let taken: Vec<Option<&str>> = nodes.map(Node::zone).chain(more.iter().map(Option::as_deref)).collect();
     zone::least_crowded(&context.desired.zones, &taken)
 }

@@ -6,9 +6,8 @@ use std::fmt::Write as _;
 
 use ballast_core::plan::Blocked;
 
-use super::{Context, Next, objects, state};
+use super::{Context, Next, metadata, objects, state};
 use crate::{
-    build::Place,
     intent::Intent,
     observed::{CAUGHT_UP, Node, Partition},
 };
@@ -24,8 +23,11 @@ pub(super) fn broken(context: &Context<'_>) -> Next {
             let waits = !pod.running && pod.waiting.is_some() && (pod.scheduled || pod.unschedulable);
             waits && pod.deletion_due.is_none() && !pod.lost_data() && !pod.node_lost
         });
-        stuck && node.stateful_set.is_some() && context.outdated(node)
+        stuck && runs(node) && context.outdated(node)
     });
+    if metadata::readable(context).is_some() {
+        return Next::Nothing;
+    }
     node.and_then(|node| update(context, node, "it does not run, and its template is not the wanted one"))
         .map_or(Next::Nothing, Next::Do)
 }
@@ -35,9 +37,13 @@ pub(super) fn next(context: &Context<'_>) -> Next {
     let nodes = &context.observed.nodes;
     let Some(node) = nodes
         .iter()
-        .filter(|node| node.stateful_set.is_some() && context.outdated(node))
+        .filter(|node| runs(node) && context.outdated(node))
         .min_by_key(|node| (node.serves(), node.controller, node.leads, node.id))
     else {
+        // The last one still answers for a moment after it was told to stop.
+        if let Some(node) = nodes.iter().find(|node| node.wanted && node.stops()) {
+            return Next::busy("pod-stopped", "PodStopping", format!("{}: its pod is stopping", node.name));
+        }
         // Nothing is to be rolled out; a node that is away comes back by itself.
         return nodes.iter().find(|node| node.wanted && !node.serves()).map_or(Next::Nothing, |node| {
             Next::wait(
@@ -47,8 +53,11 @@ pub(super) fn next(context: &Context<'_>) -> Next {
             )
         });
     };
-    if node.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some()) {
+    if node.stops() {
         return Next::busy("pod-stopped", "PodStopping", format!("{}: its pod is stopping", node.name));
+    }
+    if let Some((predicate, reason, message)) = metadata::readable(context) {
+        return Next::wait(predicate, reason, message);
     }
     let blocked = before_restart(context, node);
     if !blocked.is_empty() {
@@ -57,15 +66,16 @@ pub(super) fn next(context: &Context<'_>) -> Next {
     update(context, node, "its template is not the wanted one").map_or(Next::Nothing, Next::Do)
 }
 
+/// Whether it is to have a pod.
+fn runs(node: &Node) -> bool {
+    node.stateful_set.as_ref().is_some_and(|set| !set.parked)
+}
+
 fn update(context: &Context<'_>, node: &Node, why: &str) -> Option<Intent> {
     Some(Intent::Update {
         node: node.name.clone(),
         pool: node.pool.clone(),
-        place: Place {
-            id: node.id,
-            claim: node.stateful_set.as_ref()?.claim.clone()?,
-            zone: objects::zone(context, node),
-        },
+        place: objects::place(context, node)?,
         pod: node.pod.as_ref().filter(|pod| pod.deletion_due.is_none()).map(|pod| pod.uid.clone()),
         why: why.to_owned(),
     })
@@ -75,9 +85,9 @@ fn update(context: &Context<'_>, node: &Node, why: &str) -> Option<Intent> {
 fn before_restart(context: &Context<'_>, node: &Node) -> Vec<Blocked> {
     let observed = context.observed;
     let mut blocked = vec![];
-    if let Some(other) =
-        observed.nodes.iter().find(|other| other.id != node.id && other.wanted && !other.serves())
-    {
+    // Who leaves and holds replicas yet counts when it stops: two at a time never do.
+    let away = |other: &&Node| other.wanted && !other.serves() || runs(other) && other.stops();
+    if let Some(other) = observed.nodes.iter().filter(|other| other.id != node.id).find(away) {
         blocked.push(Blocked::new(
             "others-serve",
             "NodeNotServing",

@@ -146,6 +146,12 @@ pub struct Blocked {
     pub message: String,
 }
 
+impl std::fmt::Display for Blocked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{} on broker {}: {}", self.topic, self.partition, self.broker, self.message)
+    }
+}
+
 /// Why a replica cannot move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Reason {

@@ -1,7 +1,5 @@
 //! The node pools: ids, roles, storage, memory.
 
-use std::ops::Range;
-
 use ballast_core::{
     build::{container, pod},
     invalid::Invalid,
@@ -13,14 +11,17 @@ use serde_json::{Value, json};
 
 use crate::{
     APPLICATION, POOL_WIDTH,
-    api::{NodePool, Role, WhenDeleted},
+    api::{NodePool, Role, WhenDeleted, WhenScaled},
 };
 
 /// A resolved pool.
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Debug)]
 pub struct Pool {
     /// Its name.
     pub name: String,
+    /// Whether the specification does not have it any more: of what it was, only ids and roles are known.
+    pub departing: bool,
     /// Whether its nodes are controllers.
     pub controller: bool,
     /// Whether its nodes are brokers.
@@ -29,12 +30,16 @@ pub struct Pool {
     pub replicas: i32,
     /// First of its node ids.
     pub start: i32,
+    /// Ids that it must not have.
+    pub without: Vec<i32>,
     /// Requested size of the volume.
     pub size: String,
     /// StorageClass; `None`: the default one.
     pub class: Option<String>,
     /// Whether claims are owned by the resource and go with it.
     pub owned: bool,
+    /// Whether the claim of a node that is removed stays.
+    pub retain: bool,
     /// Size of the heap in bytes.
     pub heap: u64,
     /// CPU and memory.
@@ -46,9 +51,15 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Ids of the nodes that are wanted.
-    pub fn wanted(&self) -> Range<i32> {
-        self.start..self.start + self.replicas
+    /// Ids of the nodes that are wanted: the first ones that it may have.
+    pub fn wanted(&self) -> impl Iterator<Item = i32> {
+        let ids = (self.start..self.start + POOL_WIDTH).filter(|id| !self.without.contains(id));
+        ids.take(usize::try_from(self.replicas).unwrap_or(0))
+    }
+
+    /// Whether the node with this id is wanted.
+    pub fn wants(&self, id: i32) -> bool {
+        self.wanted().any(|wanted| wanted == id)
     }
 
     /// Whether this id is one of the pool's.
@@ -78,7 +89,7 @@ pub(super) fn resolve(pools: &[NodePool], invalid: &mut Vec<Invalid>) -> Vec<Poo
 
 fn start(pools: &[NodePool], index: usize, field: &str, invalid: &mut Vec<Invalid>) -> i32 {
     let field = format!("{field}.nodeIds.start");
-    let start = pools[index].node_ids.map(|ids| ids.start);
+    let start = pools[index].node_ids.as_ref().map(|ids| ids.start);
     if start.is_none() && pools.len() > 1 {
         invalid.push(Invalid::new(
             &field,
@@ -90,6 +101,28 @@ fn start(pools: &[NodePool], index: usize, field: &str, invalid: &mut Vec<Invali
         invalid.push(Invalid::new(field, format!("must be a multiple of {POOL_WIDTH}, is {start}")));
     }
     start
+}
+
+fn without(pool: &NodePool, start: i32, field: &str, invalid: &mut Vec<Invalid>) -> Vec<i32> {
+    let field = format!("{field}.nodeIds.without");
+    let without = pool.node_ids.as_ref().map(|ids| ids.without.clone()).unwrap_or_default();
+    for (index, id) in without.iter().enumerate() {
+        if !(start..start + POOL_WIDTH).contains(id) {
+            let last = start + POOL_WIDTH - 1;
+            invalid.push(Invalid::new(
+                &field,
+                format!("{id} is none of the pool's ids, which are {start} to {last}"),
+            ));
+        }
+        if without[..index].contains(id) {
+            invalid.push(Invalid::new(&field, format!("{id} is listed twice")));
+        }
+    }
+    let left = POOL_WIDTH - i32::try_from(without.len()).unwrap_or(POOL_WIDTH);
+    if (0..=POOL_WIDTH).contains(&pool.replicas) && pool.replicas > left {
+        invalid.push(Invalid::new(&field, format!("leaves {left} ids to {} replicas", pool.replicas)));
+    }
+    without
 }
 
 fn check_together(pools: &[Pool], invalid: &mut Vec<Invalid>) {
@@ -133,19 +166,23 @@ fn one(pool: &NodePool, start: i32, field: &str, invalid: &mut Vec<Invalid>) -> 
     if pool.roles.len() > 1 && !(controller && broker) {
         invalid.push(Invalid::new(format!("{field}.roles"), "lists a role twice"));
     }
+    let without = without(pool, start, field, invalid);
     let resources =
         serde_json::to_value(pool.resources.clone().unwrap_or_default()).unwrap_or_else(|_| json!({}));
     invalid.extend(resource_amounts::faults(&resources, &format!("{field}.resources")));
     let (size, class) = volume(pool, field, invalid);
     Pool {
         name: pool.name.clone(),
+        departing: false,
         controller,
         broker,
         replicas: pool.replicas,
         start,
+        without,
         size,
         class,
         owned: pool.storage.when_deleted == WhenDeleted::Delete,
+        retain: pool.storage.when_scaled == WhenScaled::Retain,
         heap: heap(pool, &resources, field, invalid),
         overlay: overlay(pool, field, invalid),
         grace_seconds: pool

@@ -2,8 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod drain;
+mod hot;
+mod lost;
 mod model;
+mod pools;
+mod rebalance;
 mod simulation;
+mod upgrade;
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -90,7 +96,7 @@ fn more_brokers_join_without_a_restart_of_the_others() {
     let mut sim = Simulation::converged(&dedicated(3));
     sim.resource = simulation::resource(&dedicated(5));
     sim = crash_everywhere(sim);
-    assert_eq!(sim.kafka.registered.len(), 8, "brokers, and controllers that the model registers too");
+    assert_eq!(sim.kafka.registered.len(), 5);
     assert!(!sim.intents.iter().any(|intent| intent == "UpdateNode"), "{:?}", sim.intents);
 }
 
@@ -122,7 +128,7 @@ fn the_active_controller_is_restarted_last() {
 #[test]
 fn nothing_is_restarted_while_a_partition_needs_all_that_are_in_sync() {
     let mut sim = Simulation::converged(&combined(3));
-    sim.kafka.topic = vec![0, 1, 77];
+    sim.kafka.only(&[0, 1, 77]);
     let mut changed = combined(3);
     changed["config"] = json!({"num.io.threads": "4"});
     sim.resource.spec = simulation::resource(&changed).spec;
@@ -130,45 +136,39 @@ fn nothing_is_restarted_while_a_partition_needs_all_that_are_in_sync() {
     sim.run_until_blocked("PartitionsAtRisk");
     let stops: Vec<&String> = sim.trace.iter().filter(|what| what.starts_with("stop ")).collect();
     assert!(stops.is_empty() || stops == ["stop my-node-2"], "{stops:?}");
-    sim.kafka.topic = vec![0, 1, 2];
+    sim.kafka.only(&[0, 1, 2]);
     sim.converge();
 }
 
 #[test]
 fn a_bad_change_stops_at_the_first_node_and_reverting_it_recovers() {
-    let mut sim = Simulation::converged(&combined(3));
-    sim.world.break_image("docker.io/apache/kafka:4.3.1", true);
-    sim.resource.spec.version = "4.3.1".to_owned();
+    let mut spec = combined(3);
+    spec["version"] = json!("4.3.1");
+    let mut sim = Simulation::converged(&spec);
+    sim.world.break_image("docker.io/apache/kafka:4.4.0", true);
+    sim.resource.spec.version = "4.4.0".to_owned();
     sim.run_until_blocked("NodeNotServing");
     assert_eq!(sim.intents.iter().filter(|intent| *intent == "UpdateNode").count(), 1);
-    sim.resource.spec.version = "4.4.0".to_owned();
+    sim.resource.spec.version = "4.3.1".to_owned();
     sim.converge();
+    assert_eq!(sim.kafka.level, 30);
 }
 
 #[test]
-fn fewer_nodes_wait_for_a_drain_and_nothing_is_removed() {
-    let mut sim = Simulation::converged(&dedicated(5));
-    sim.resource.spec = simulation::resource(&dedicated(3)).spec;
-    let before = sim.writes;
-    sim.run_until_blocked("DrainNotOffered");
-    // The budget follows the specification, and nothing else does.
-    assert!(sim.writes - before <= 1, "{}", sim.told());
-    assert_eq!(sim.kafka.running.len(), 8);
-    sim.resource.spec = simulation::resource(&dedicated(5)).spec;
+fn a_new_node_that_never_follows_the_quorum_is_restarted_after_a_while() {
+    let mut sim = Simulation::new(&combined(3));
+    sim.kafka.stuck_next = [1].into();
     sim.converge();
-}
-
-#[test]
-fn a_pool_that_is_taken_out_of_the_specification_stays() {
-    let mut sim = Simulation::converged(&dedicated(3));
-    let mut without = combined(3);
-    without["nodePools"] = json!([
-        {"name": "controller", "roles": ["Controller"], "replicas": 3, "nodeIds": {"start": 100}},
-        {"name": "other", "roles": ["Broker"], "replicas": 3, "nodeIds": {"start": 200}},
-    ]);
-    sim.resource.spec = simulation::resource(&without).spec;
-    sim.run_until_blocked("PoolRemoved");
-    assert_eq!(sim.kafka.running.len(), 6);
+    let restarts = sim.trace.iter().filter(|line| line.contains("has not followed the quorum")).count();
+    assert_eq!((restarts, sim.kafka.voters.len()), (1, 3), "{}", sim.told());
+    // Long before, it might just be slow.
+    let mut slow = Simulation::new(&combined(3));
+    slow.kafka.stuck_next = [1].into();
+    for _ in 0..40 {
+        let _ = slow.pass();
+        slow.tick();
+    }
+    assert!(!slow.intents.iter().any(|intent| intent == "RestartNode"), "{}", slow.told());
 }
 
 #[test]

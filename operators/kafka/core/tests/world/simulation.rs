@@ -1,19 +1,21 @@
 //! One KafkaCluster in the simulated world: passes of the operator, one write after the other, and what moves around it.
 
+mod moves;
+
 use ballast_core::{
     bootstrap::Record,
     build::config_map,
     difference,
     guard::{Ticket, TicketKind},
-    object::{Children, Kind, Object},
+    object::{Children, Companion, Kind, Object},
     plan::{Intent as _, Plan},
 };
 use ballast_kafka_core::{
     APPLICATION,
-    api::KafkaCluster,
+    api::{KafkaCluster, kafka_rebalance::KafkaRebalanceStatus},
     build::{self, Place},
     intent::Intent,
-    observed::{Observed, observe},
+    observed::{Node, Observed, observe},
     plan::plan,
     status,
     validate::{Desired, Environment, Pool, validate},
@@ -35,6 +37,8 @@ pub struct Simulation {
     pub world: World,
     pub kafka: Kafka,
     pub resource: KafkaCluster,
+    /// What people ask for.
+    pub asked: Vec<Companion>,
     pub crash_after: Option<u32>,
     pub writes: u32,
     pub intents: Vec<String>,
@@ -69,6 +73,7 @@ impl Simulation {
             world: World::new(&nodes, now),
             kafka: Kafka::default(),
             resource: resource(spec),
+            asked: vec![],
             crash_after: None,
             writes: 0,
             intents: vec![],
@@ -81,7 +86,8 @@ impl Simulation {
     pub fn converged(spec: &Value) -> Self {
         let mut sim = Self::new(spec);
         sim.converge();
-        sim.kafka.topic = sim.kafka.registered.keys().copied().take(3).collect();
+        let brokers: Vec<i32> = sim.kafka.registered.keys().copied().take(3).collect();
+        sim.kafka.only(&brokers);
         sim
     }
 
@@ -89,8 +95,31 @@ impl Simulation {
         validate(&self.resource, &environment()).unwrap()
     }
 
+    fn children(&self) -> Children {
+        Children { companions: self.asked.clone(), ..self.world.children(APPLICATION, NAME) }
+    }
+
+    /// Somebody asks for a rebalance.
+    pub fn ask(&mut self, name: &str, spec: Value) {
+        self.asked.push(Companion {
+            kind: "KafkaRebalance".to_owned(),
+            name: name.to_owned(),
+            uid: format!("uid-of-{name}"),
+            generation: Some(1),
+            spec,
+            ..Companion::default()
+        });
+    }
+
+    /// What is told of a rebalance.
+    pub fn told_of(&self, name: &str) -> KafkaRebalanceStatus {
+        let asked = self.asked.iter().find(|asked| asked.name == name).unwrap();
+        serde_json::from_value(asked.status.clone()).unwrap_or_default()
+    }
+
     pub fn tick(&mut self) {
         self.world.advance(3);
+        self.kafka.copy();
         self.settle();
     }
 
@@ -111,18 +140,39 @@ impl Simulation {
 
     /// One pass; whether it wrote nothing.
     pub fn pass(&mut self) -> Result<bool, Died> {
-        let desired = self.desired();
-        let live = self.world.children(APPLICATION, NAME);
+        let live = self.children();
+        let desired = self.desired().with_departing(&live).into_owned();
         let answers = self.kafka.ask(&desired, &live);
         let observed = observe(&desired, self.resource.status.as_ref(), live.clone(), answers);
-        let mut plan = plan(&desired, &observed);
+        let mut plan = plan(&desired, &observed, self.world.now());
         plan.apply.retain(|object| changes(object, &live, &self.world));
         self.blocked = plan.blocked.iter().map(|blocked| blocked.reason.to_owned()).collect();
         let before = self.writes;
         self.execute(&desired, &observed, &plan)?;
         let now = self.world.now();
         self.resource.status = Some(status::planned(&self.resource, &desired, &observed, &plan, None, now));
+        for (told, status) in status::asked::statuses(&desired, &observed, &plan, now) {
+            if let Some(asked) = self.asked.iter_mut().find(|asked| asked.uid == told.uid) {
+                asked.status = status;
+            }
+        }
+        if self.trace.last().is_some_and(|what| what.starts_with("stop ")) {
+            self.glance();
+        }
         Ok(self.writes == before)
+    }
+
+    /// A look right after a stop, while what was stopped still answers: nobody is told that all is well.
+    fn glance(&mut self) {
+        let live = self.children();
+        let desired = self.desired().with_departing(&live).into_owned();
+        let answers = self.kafka.ask(&desired, &live);
+        let observed = observe(&desired, self.resource.status.as_ref(), live, answers);
+        let plan = plan(&desired, &observed, self.world.now());
+        let stops = |node: &Node| node.pod.as_ref().is_some_and(|pod| pod.deletion_due.is_some());
+        let stopping = observed.nodes.iter().any(|node| node.wanted && stops(node));
+        assert!(!stopping || !plan.blocked.is_empty(), "it is said to be well\n{}", self.told());
+        assert_eq!(plan.intent, None, "something is done while a pod stops\n{}", self.told());
     }
 
     fn execute(&mut self, desired: &Desired, observed: &Observed, plan: &Plan<Intent>) -> Result<(), Died> {
@@ -187,7 +237,15 @@ impl Simulation {
                     None => Ok(()),
                 }
             }
+            Intent::ReplaceVolume { node, pool: name, place, lost, pod } => {
+                self.replace(desired, observed, pool(name), place, lost.as_ref())?;
+                match pod {
+                    Some(uid) => self.stop(node, uid),
+                    None => Ok(()),
+                }
+            }
             Intent::Restart { node, pod, .. } => self.stop(node, pod),
+            _ => self.drain(desired, observed, intent),
         }
     }
 
@@ -237,14 +295,18 @@ impl Simulation {
     }
 
     fn stop(&mut self, node: &str, uid: &str) -> Result<(), Died> {
-        let left = self.kafka.topic.iter().filter(|id| self.kafka.process(**id).is_some());
-        let left = left.filter(|id| **id != crate::model::id(node)).count();
-        assert!(
-            self.kafka.topic.len() <= 2 || left >= 2,
-            "stopping {node} leaves {left} in sync\n{}",
-            self.told()
-        );
-        self.write(format!("stop {node}"), |sim| drop(sim.world.delete_pod(&format!("{node}-0"), uid, None)))
+        for placed in self.kafka.partitions.values() {
+            let replicas = &placed.replicas;
+            let left = replicas.iter().filter(|id| self.kafka.process(**id).is_some());
+            let left = left.filter(|id| **id != crate::model::id(node)).count();
+            let touched = replicas.contains(&crate::model::id(node));
+            assert!(
+                !touched || replicas.len() <= 2 || left >= 2,
+                "stopping {node} leaves {left} in sync\n{}",
+                self.told()
+            );
+        }
+        self.send(format!("stop {node}"), |sim| drop(sim.world.delete_pod(&format!("{node}-0"), uid, None)))
     }
 
     fn apply(&mut self, object: &Object) -> Result<(), Died> {
@@ -256,6 +318,13 @@ impl Simulation {
     }
 
     fn write<T>(&mut self, what: String, send: impl FnOnce(&mut Self) -> T) -> Result<T, Died> {
+        let answer = self.send(what, send)?;
+        self.settle();
+        Ok(answer)
+    }
+
+    /// A write whose effect takes a while: what it stops still answers when the operator looks again.
+    fn send<T>(&mut self, what: String, send: impl FnOnce(&mut Self) -> T) -> Result<T, Died> {
         match &mut self.crash_after {
             Some(0) => {
                 self.trace.push(format!("(died before: {what})"));
@@ -268,7 +337,6 @@ impl Simulation {
         self.writes += 1;
         let answer = send(self);
         self.trace.push(what);
-        self.settle();
         Ok(answer)
     }
 

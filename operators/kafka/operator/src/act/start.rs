@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use ballast_core::{
     bootstrap::Record,
     guard::ticket::{Ticket, TicketKind},
+    label,
+    object::ObjectRef,
 };
 use ballast_kafka_core::{
     build::{self, Place},
@@ -12,6 +14,7 @@ use ballast_kafka_core::{
     validate::{Desired, Pool},
 };
 use ballast_runtime::{operator::ActError, permission, writer::Writer};
+use serde_json::json;
 
 /// The first controller: permission is written down before it is given.
 pub(super) async fn bootstrap(
@@ -66,6 +69,23 @@ pub(super) async fn join(
     let claim_uid =
         permission::ensure_claim(writer, build::claim(desired, pool, place), have(observed, place)).await?;
     start(writer, desired, observed, pool, place, TicketKind::Join, claim_uid).await
+}
+
+/// A node whose data is gone: what it had is given up for good before anything new is made, so that who goes on in the middle sees it.
+pub(super) async fn replace(
+    writer: &Writer,
+    desired: &Desired,
+    observed: &Observed,
+    pool: &Pool,
+    place: &Place,
+    lost: Option<&ObjectRef>,
+) -> Result<(), ActError> {
+    let claims = observed.nodes.iter().flat_map(|node: &Node| &node.claims);
+    if let Some(claim) = claims.into_iter().find(|claim| Some(&claim.reference) == lost) {
+        let retired = json!({"labels": {label::RETIRED: "true"}});
+        writer.merge_metadata(&claim.reference, &claim.resource_version, retired).await?;
+    }
+    join(writer, desired, observed, pool, place).await
 }
 
 async fn start(

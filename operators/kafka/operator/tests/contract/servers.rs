@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions},
-    net::TcpListener,
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
@@ -35,27 +35,26 @@ pub struct Servers {
     release: Option<&'static str>,
     jars: PathBuf,
     folder: TempDir,
-    /// Ports for clients and for controllers.
-    ports: BTreeMap<i32, (u16, u16)>,
+    /// Of each node, which has the same ports as in a pod. A free port of one address might be given to a client
+    /// while a node is down.
+    hosts: BTreeMap<i32, Ipv4Addr>,
+    _block: ballast_testbed::Addresses,
     running: BTreeMap<i32, Child>,
 }
 
-fn free_ports() -> BTreeMap<i32, (u16, u16)> {
-    // All are held until all are known, so that none is given twice.
-    let listen = || TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let held: Vec<_> = NODES.iter().map(|node| (*node, listen(), listen())).collect();
-    let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
-    held.iter().map(|(node, broker, controller)| (*node, (port(broker), port(controller)))).collect()
-}
+const BROKER: u16 = 9091;
+const CONTROLLER: u16 = 9090;
 
 impl Servers {
     pub fn new(version: &'static str, release: Option<&'static str>) -> Self {
+        let mut block = ballast_testbed::Addresses::new().unwrap();
         let servers = Self {
             version,
             release,
             jars: ballast_lab::image::kafka_jars(version).unwrap(),
             folder: TempDir::new().unwrap(),
-            ports: free_ports(),
+            hosts: NODES.iter().map(|node| (*node, block.take().unwrap())).collect(),
+            _block: block,
             running: BTreeMap::new(),
         };
         fs::write(servers.file("log4j2.properties"), include_str!("log4j2.properties")).unwrap();
@@ -71,16 +70,14 @@ impl Servers {
     }
 
     pub fn addresses(&self) -> Addresses {
-        let at = |port: u16| format!("127.0.0.1:{port}");
-        Addresses {
-            brokers: self.ports.iter().map(|(node, ports)| (*node, at(ports.0))).collect(),
-            controllers: self.ports.iter().map(|(node, ports)| (*node, at(ports.1))).collect(),
-        }
+        let at =
+            |port: u16| self.hosts.iter().map(|(node, host)| (*node, format!("{host}:{port}"))).collect();
+        Addresses { brokers: at(BROKER), controllers: at(CONTROLLER) }
     }
 
-    /// The port of the node's listener for controllers.
-    pub fn controller_port(&self, node: i32) -> u16 {
-        self.ports[&node].1
+    /// Host and port of the node's listener for controllers.
+    pub fn controller(&self, node: i32) -> (String, u16) {
+        (self.hosts[&node].to_string(), CONTROLLER)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -97,9 +94,9 @@ impl Servers {
 
     /// Small, quick to notice what is gone, and without topics that nobody has made.
     fn settings(&self, node: i32) -> String {
-        let (broker, controller) = self.ports[&node];
-        let quorum: Vec<_> = self.ports.values().map(|ports| format!("127.0.0.1:{}", ports.1)).collect();
-        let listeners = format!("PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}");
+        let host = self.hosts[&node];
+        let quorum: Vec<_> = self.addresses().controllers.into_values().collect();
+        let listeners = format!("PLAINTEXT://{host}:{BROKER},CONTROLLER://{host}:{CONTROLLER}");
         format!(
             "node.id={node}\n\
              process.roles=broker,controller\n\

@@ -17,8 +17,8 @@ pub fn ids(voters: &[Voter]) -> Vec<i32> {
 }
 
 pub fn endpoints(world: &World, node: i32) -> Vec<Endpoint> {
-    let port = world.servers.controller_port(node);
-    vec![Endpoint { name: "CONTROLLER".to_owned(), host: "127.0.0.1".to_owned(), port }]
+    let (host, port) = world.servers.controller(node);
+    vec![Endpoint { name: "CONTROLLER".to_owned(), host, port }]
 }
 
 /// Waits until the node follows as an observer and has everything; returns the id of its directory. The copy on a disk that is

@@ -1,0 +1,82 @@
+//! Scenarios of the Kafka operator.
+
+mod cluster;
+mod create;
+mod drain;
+mod hot;
+mod lost;
+mod rebalance;
+mod restart;
+mod stream;
+pub(crate) mod tools;
+mod upgrade;
+
+use crate::{operator::Operator, scenario, scenario::Scenario};
+
+/// All of them, in the order in which they run.
+pub(crate) fn scenarios() -> Vec<Scenario> {
+    let mut scenarios = vec![
+        scenario!(
+            "kafka-create",
+            "three nodes in three zones, racks, a topic; fewer brokers than it has replicas are refused",
+            create::three_zones,
+            gate
+        ),
+        scenario!(
+            "kafka-drain",
+            "4 → 3 brokers under load with replicas of all kinds, the operator killed: nothing is lost, nothing left",
+            drain::four_to_three,
+            gate
+        ),
+        scenario!(
+            "kafka-roll",
+            "a change of settings under load, one node at a time, the active controller last",
+            restart::rolling,
+            gate
+        ),
+        scenario!(
+            "kafka-disturbed",
+            "a drain with topics made and deleted, a broker killed, and the broker wanted again half way",
+            drain::disturbed
+        ),
+        scenario!(
+            "kafka-votes",
+            "3 → 5 → 3 nodes that vote: votes are given and given back",
+            drain::with_votes
+        ),
+        scenario!(
+            "kafka-rebalance",
+            "a new broker gets its share; one in the middle is emptied, filled again, and replaced, under load",
+            rebalance::in_the_middle
+        ),
+        scenario!(
+            "kafka-pools",
+            "combined nodes become dedicated controllers and brokers by other pools, under load",
+            rebalance::pools
+        ),
+        scenario!(
+            "kafka-hot",
+            "everything that is written goes to one broker: it is told of, and relieved",
+            hot::relieved
+        ),
+        scenario!(
+            "kafka-upgrade",
+            "4.1 → 4.4 under load, taken back half way once; the metadata version last, and then no way back",
+            upgrade::with_a_way_back
+        ),
+        scenario!(
+            "kafka-lost-volume",
+            "the first controller loses its volume under load and starts empty; the only copy of a topic waits for a person",
+            lost::volumes
+        ),
+        scenario!(
+            "kafka-restart-all",
+            "all pods deleted while the operator is away: they come back with their data",
+            restart::all_pods
+        ),
+    ];
+    for scenario in &mut scenarios {
+        scenario.operator = Operator::Kafka;
+    }
+    scenarios
+}

@@ -1,0 +1,95 @@
+//! What the samples become, object by object; and what must never change by itself.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use std::collections::BTreeMap;
+
+use ballast_core::object::Object;
+use ballast_kafka_core::{
+    api::KafkaCluster,
+    build,
+    validate::{Desired, Environment, validate},
+};
+use rstest::rstest;
+
+const MINIMAL: &str = include_str!("../../../../deploy/samples/kafka/minimal.yaml");
+const FULL: &str = include_str!("../../../../deploy/samples/kafka/full.yaml");
+
+fn environment(image: &str) -> Environment {
+    Environment {
+        cluster_domain: "cluster.local".to_owned(),
+        operator_image: image.to_owned(),
+        operator_pull_policy: None,
+        operator_namespace: Some("ballast-system".to_owned()),
+    }
+}
+
+fn resource(sample: &str) -> KafkaCluster {
+    let mut resource: KafkaCluster = serde_yaml::from_str(sample).unwrap();
+    resource.metadata.namespace = Some("ns".to_owned());
+    resource.metadata.uid = Some("0a1b2c3d-0000-4000-8000-000000000000".to_owned());
+    resource
+}
+
+fn desired(resource: &KafkaCluster) -> Desired {
+    validate(resource, &environment("ballast/kafka-operator:test")).unwrap()
+}
+
+fn hashes(resource: &KafkaCluster) -> BTreeMap<String, String> {
+    let desired = desired(resource);
+    build::template_hashes(&desired).into_iter().map(|(pool, hash)| (pool.to_owned(), hash)).collect()
+}
+
+fn yaml(objects: &[Object]) -> String {
+    let documents = objects.iter().map(|object| serde_yaml::to_string(&object.to_json()).unwrap());
+    documents.flat_map(|document| ["---\n".to_owned(), document]).collect()
+}
+
+#[rstest]
+#[case("minimal", MINIMAL)]
+#[case("full", FULL)]
+fn everything_of_the_samples(#[case] name: &str, #[case] sample: &str) {
+    let objects = build::everything(&desired(&resource(sample)));
+    insta::assert_snapshot!(format!("everything_{name}"), yaml(&objects));
+}
+
+/// A pod is restarted when this changes: a new version of the operator must not change it.
+/// If it has to be, `BUILDER_REVISION` is bumped on purpose, the changelog says so, and the new values are put here.
+#[rstest]
+#[case(MINIMAL, &[("node", "f66d68b113d99d51")])]
+#[case(FULL, &[("broker", "02a9e599e3df5be2"), ("controller", "e02e6b5f17d5ddfb")])]
+fn template_hashes_are_frozen(#[case] sample: &str, #[case] frozen: &[(&str, &str)]) {
+    let found = hashes(&resource(sample));
+    let found: Vec<(&str, &str)> = found.iter().map(|(pool, hash)| (pool.as_str(), hash.as_str())).collect();
+    assert_eq!(found, frozen);
+}
+
+#[test]
+fn the_operators_own_image_is_no_part_of_the_template_hash() {
+    let other = validate(&resource(MINIMAL), &environment("example.com/other:1")).unwrap();
+    let own = desired(&resource(MINIMAL));
+    assert_eq!(build::template_hashes(&other), build::template_hashes(&own));
+}
+
+#[rstest]
+#[case::minimal(MINIMAL, 0, 5)]
+#[case::brokers(FULL, 1, 7)]
+#[case::controllers(FULL, 0, 5)]
+fn growing_restarts_nobody(#[case] sample: &str, #[case] pool: usize, #[case] replicas: i32) {
+    let mut grown = resource(sample);
+    grown.spec.node_pools[pool].replicas = replicas;
+    assert_eq!(hashes(&grown), hashes(&resource(sample)));
+}
+
+#[test]
+fn a_setting_restarts_everybody_and_resources_of_a_pool_that_pool() {
+    let before = hashes(&resource(FULL));
+    let mut changed = resource(FULL);
+    changed.spec.config.insert("num.io.threads".to_owned(), "4".to_owned());
+    let after = hashes(&changed);
+    assert!(before.iter().all(|(pool, hash)| after[pool] != *hash));
+    let mut changed = resource(FULL);
+    changed.spec.node_pools[1].jvm.heap = Some("5Gi".to_owned());
+    let after = hashes(&changed);
+    assert_eq!(before["controller"], after["controller"]);
+    assert_ne!(before["broker"], after["broker"]);
+}

@@ -1,0 +1,157 @@
+//! What an operator has to do in a run.
+
+use anyhow::{Context as _, Result, ensure};
+use ballast_testbed::wait;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, ListParams},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    bed::kafka,
+    cluster::{DEADLINE, create, edit, ready, topic},
+};
+
+/// A way through an operator's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// Nothing → three nodes that are both.
+    Create,
+    /// Four brokers with topics → three, beside one controller.
+    Drain,
+    /// A setting is changed: every node is restarted.
+    Roll,
+    /// One controller → three, beside one broker.
+    MoreVoters,
+    /// Three controllers → one.
+    FewerVoters,
+    /// The claim and the pod of a node that is both are deleted.
+    Lost,
+}
+
+/// What a megabyte is here.
+const MB: u64 = 1_000_000;
+/// Bytes per second. A drain of all topics takes some seconds with it, and more than one batch, since a broker sends one copy at a time.
+const THROTTLE: &str = "5M";
+
+impl Path {
+    /// Short, for a namespace.
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+
+    /// What there is before; the operator is not disturbed yet.
+    pub async fn prepare(self, client: &Client, namespace: &str) -> Result<()> {
+        let spec = match self {
+            Self::Create => return Ok(()),
+            Self::Drain => split(1, 4),
+            Self::Roll | Self::Lost => nodes(3),
+            Self::MoreVoters => split(1, 1),
+            Self::FewerVoters => split(3, 1),
+        };
+        create(client, namespace, &spec).await?;
+        ready(client, namespace).await?;
+        match self {
+            Self::Create | Self::MoreVoters | Self::FewerVoters => Ok(()),
+            Self::Drain => {
+                topic(namespace, "wide", &[(&[0, 1, 3], 10 * MB), (&[3, 2, 1], MB), (&[0, 1, 2], 50 * MB)])?;
+                topic(namespace, "pair", &[(&[3, 0], 15 * MB), (&[1, 3], 0), (&[0, 2], 5 * MB)])?;
+                topic(namespace, "single", &[(&[3], 4 * MB), (&[1], 2 * MB), (&[3], 100)])
+            }
+            Self::Lost => topic(namespace, "wide", &[(&[0, 1, 2], 10 * MB), (&[1, 2, 0], MB)]),
+            Self::Roll => {
+                topic(namespace, "wide", &[(&[0, 1, 2], 10 * MB), (&[2, 1, 0], MB)])?;
+                topic(namespace, "single", &[(&[1], MB)])
+            }
+        }
+    }
+
+    /// The least that has to be copied, in bytes: known once everything is there.
+    pub fn bound(self, namespace: &str) -> Result<u64> {
+        match self {
+            Self::Drain => kafka().edit(namespace, |kafka| kafka.bound(3)).context("no node has started"),
+            _ => Ok(0),
+        }
+    }
+
+    /// What happens; returns when the operator has answered it fully.
+    pub async fn walk(self, client: &Client, namespace: &str) -> Result<()> {
+        match self {
+            Self::Create => create(client, namespace, &nodes(3)).await?,
+            Self::Drain => edit(client, namespace, &split(1, 3)).await?,
+            Self::Roll => edit(client, namespace, &json!({"config": {"num.network.threads": "5"}})).await?,
+            Self::MoreVoters => edit(client, namespace, &split(3, 1)).await?,
+            Self::FewerVoters => edit(client, namespace, &split(1, 1)).await?,
+            Self::Lost => {
+                let before = directory(namespace);
+                let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
+                let of_member = ListParams::default().labels("ballast.dev/member=my-node-1");
+                claims.delete_collection(&DeleteParams::default(), &of_member).await?;
+                let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+                pods.delete("my-node-1-0", &DeleteParams::default().grace_period(0)).await?;
+                wait::until(DEADLINE, "another vote of node 1", || async {
+                    let now = directory(namespace);
+                    Ok((now.is_some() && now != before).then_some(()))
+                })
+                .await?;
+            }
+        }
+        ready(client, namespace).await
+    }
+
+    /// What must be so at the end: who votes, who is known, and that all partitions are whole.
+    pub fn check(self, namespace: &str) -> Result<()> {
+        let expected = match self {
+            Self::Create | Self::Roll | Self::Lost => (vec![0, 1, 2], vec![0, 1, 2]),
+            Self::Drain => (vec![100], vec![0, 1, 2]),
+            Self::MoreVoters => (vec![100, 101, 102], vec![0]),
+            Self::FewerVoters => (vec![100], vec![0]),
+        };
+        let seen = kafka().edit(namespace, |kafka| {
+            let whole = |partition: &ballast_kafka_simulated::model::Partition| {
+                partition.isr.len() == partition.replicas.len()
+                    && partition.leader.is_some()
+                    && !partition.moves()
+            };
+            let mut partitions = kafka.topics.values().flat_map(|topic| &topic.partitions);
+            (
+                kafka.voters.keys().copied().collect::<Vec<_>>(),
+                kafka.brokers.keys().copied().collect::<Vec<_>>(),
+                partitions.all(whole),
+                kafka.configs.clone(),
+            )
+        });
+        let (voters, brokers, whole, configs) = seen.context("no node has started")?;
+        ensure!(
+            (&voters, &brokers) == (&expected.0, &expected.1),
+            "{voters:?} vote and {brokers:?} are known"
+        );
+        ensure!(whole, "not all partitions are whole");
+        ensure!(configs.is_empty(), "settings are left: {configs:?}");
+        Ok(())
+    }
+}
+
+/// The directory with which node 1 votes.
+fn directory(namespace: &str) -> Option<String> {
+    kafka().edit(namespace, |kafka| Some(kafka.voters.get(&1)?.directory.to_string())).flatten()
+}
+
+fn storage() -> Value {
+    let volumes = json!([{"name": "data", "size": "1Gi"}]);
+    json!({"volumes": volumes, "whenDeleted": "Delete", "whenScaled": "Delete"})
+}
+
+fn nodes(replicas: i32) -> Value {
+    let roles = json!(["Controller", "Broker"]);
+    let pool = json!({"name": "node", "roles": roles, "replicas": replicas, "storage": storage()});
+    json!({"version": "4.4.0", "nodePools": [pool]})
+}
+
+fn split(controllers: i32, brokers: i32) -> Value {
+    let pool = |name: &str, role: &str, start: i32, replicas: i32| json!({"name": name, "roles": [role], "replicas": replicas, "nodeIds": {"start": start}, "storage": storage()});
+    let pools = [pool("controller", "Controller", 100, controllers), pool("broker", "Broker", 0, brokers)];
+    json!({"version": "4.4.0", "nodePools": pools, "rebalance": {"throttle": THROTTLE, "concurrency": 1}})
+}
