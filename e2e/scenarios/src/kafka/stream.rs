@@ -131,7 +131,11 @@ async fn errors(cluster: &Cluster) -> Result<Vec<String>> {
     )
     .await?;
     let log = pods.logs(POD, &LogParams::default()).await?;
-    Ok(log.lines().filter(|line| line.contains("ERROR")).map(str::to_owned).collect())
+    // What went wrong is told in the line behind it.
+    let lines: Vec<&str> = log.lines().collect();
+    let why =
+        |at: usize| lines.get(at + 1).filter(|line| line.contains("Exception")).copied().unwrap_or(lines[at]);
+    Ok((0..lines.len()).filter(|at| lines[*at].contains("ERROR")).map(|at| why(at).to_owned()).collect())
 }
 
 async fn phase(pods: &Api<Pod>) -> Result<Option<String>> {

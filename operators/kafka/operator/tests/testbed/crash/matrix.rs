@@ -2,11 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use ballast_kafka_core::api::KafkaCluster;
 use ballast_kafka_simulated::server::{Moment as KafkaMoment, Strike};
 use ballast_testbed::{
@@ -25,6 +25,8 @@ use crate::{
 /// Several passes that find nothing, with a look every second.
 const QUIET: Duration = Duration::from_secs(3);
 const DEADLINE: Duration = Duration::from_mins(1);
+/// No run takes longer, its turn once come; each wait in it has a deadline of its own, but not each request.
+const LIMIT: Duration = Duration::from_mins(12);
 
 /// One in so many blows is struck unless asked otherwise: all of them take two cores many minutes.
 const EVERY: usize = 40;
@@ -128,18 +130,38 @@ fn at_kafka(first: &[String], second: &[String]) -> Vec<Blow> {
 
 async fn walk(path: Path, blow: Option<&Blow>) -> Result<Walked> {
     let _turn = turns().acquire().await?;
+    let at = Mutex::new("nothing yet");
+    let stage = |what| *at.lock().unwrap_or_else(PoisonError::into_inner) = what;
+    match tokio::time::timeout(LIMIT, walk_once(path, blow, &stage)).await {
+        Ok(walked) => walked,
+        Err(_) => bail!(
+            "it did not end in {} s; the last that it began: {}",
+            LIMIT.as_secs(),
+            at.lock().unwrap_or_else(PoisonError::into_inner)
+        ),
+    }
+}
+
+/// `stage` is told what begins.
+async fn walk_once(path: Path, blow: Option<&Blow>, stage: &(dyn Fn(&'static str) + Sync)) -> Result<Walked> {
+    stage("a namespace");
     let namespace = bed().namespace(&path.name()).await?;
     let client = bed().client();
     let mut counted = kinds();
     counted.push(ApiResource::erase::<KafkaCluster>(&()));
+    stage("the census");
     let census = Census::start(client, &namespace, counted).await?;
+    stage("the operator");
     let operated = Operated::start(bed().control_plane(), operator(), &namespace, vec![]).await?;
+    stage("what comes before the blow");
     path.prepare(client, &namespace).await.context("before the blow")?;
     let before = numbers(&operated.proxy.points());
     let asked = kafka().writes(&namespace).len();
     let bound = if path == Path::Create { 0 } else { path.bound(&namespace)? };
     aim(blow, &operated, &namespace, &before, asked);
+    stage("the path");
     path.walk(client, &namespace).await?;
+    stage("to be quiet");
     quiet(&operated, &namespace).await?;
     operated.operator.must_run()?;
     let panics = operated.operator.panics();
@@ -149,6 +171,7 @@ async fn walk(path: Path, blow: Option<&Blow>) -> Result<Walked> {
     path.check(&namespace)?;
     let copied = kafka().edit(&namespace, |kafka| kafka.copied).unwrap_or_default();
     ensure!(copied == bound, "{copied} bytes were copied, and {bound} are the least");
+    stage("what the census saw");
     let run = census.run().await?;
     let mut writes = numbers(&operated.proxy.points());
     for (class, before) in before {
@@ -156,7 +179,9 @@ async fn walk(path: Path, blow: Option<&Blow>) -> Result<Walked> {
     }
     let struck = kafka().struck(&namespace) > 0 || !operated.proxy.kills().is_empty();
     let asked = kafka().writes(&namespace).split_off(asked);
+    stage("to end the operator");
     drop(operated);
+    stage("to delete the namespace");
     bed().discard(&namespace).await?;
     Ok(Walked { run, writes, asked, copied, struck })
 }
