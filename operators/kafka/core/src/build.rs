@@ -45,7 +45,7 @@ pub const CONTROLLER_LABEL: (&str, &str) = ("kafka.ballast.dev/controller", "tru
 const CLIENT: Port = Port { name: "client", port: CLIENT_PORT };
 const CONTROLLER: Port = Port { name: "controller", port: CONTROLLER_PORT };
 
-/// Name of a node's claim: never that of a claim that still exists. `attempt` counts from 0.
+/// Name of a node's claim. `attempt` counts from 0 ([`crate::observed::Node::next_attempt`]).
 pub fn claim_name(desired: &Desired, member: &str, attempt: usize) -> String {
     let uid: String = desired.cluster.labels.uid.chars().take(8).collect();
     format!("data-{member}-{uid}-{attempt}")

@@ -104,6 +104,15 @@ impl Node {
         self.claims.iter().filter(|claim| !claim.deleting && !claim.retired)
     }
 
+    /// The how-manieth claim the next one is, from 0: none that is there, or that its StatefulSet names, had that number. A claim
+    /// that was just deleted may be there again for an API server that was asked before, so its name is not taken either.
+    pub fn next_attempt(&self) -> usize {
+        let number = |name: &str| name.rsplit('-').next().and_then(|number| number.parse::<usize>().ok());
+        let there = self.claims.iter().map(|claim| claim.reference.name.as_str());
+        let named = self.stateful_set.iter().filter_map(|set| set.claim.as_deref());
+        there.chain(named).filter_map(number).max().map_or(0, |last| last + 1)
+    }
+
     /// Whether nothing of it is left but claims.
     pub fn gone(&self) -> bool {
         self.stateful_set.is_none()

@@ -68,7 +68,7 @@ fn treat(context: &Context<'_>, node: &Node) -> Next {
     let place = Place {
         id: node.id,
         claim: begun.map_or_else(
-            || build::claim_name(context.desired, name, node.claims.len()),
+            || build::claim_name(context.desired, name, node.next_attempt()),
             |claim| claim.reference.name.clone(),
         ),
         zone: objects::zone(context, node).or_else(|| nodes::zone_for(context, &[])),

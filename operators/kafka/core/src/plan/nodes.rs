@@ -124,7 +124,7 @@ pub(super) fn missing(context: &Context<'_>) -> Next {
         };
         zones.push(zone.clone());
         let claim = began.map_or_else(
-            || build::claim_name(desired, &node.name, node.claims.len()),
+            || build::claim_name(desired, &node.name, node.next_attempt()),
             |claim| claim.reference.name.clone(),
         );
         places.push((node.pool.clone(), Place { id: node.id, claim, zone }));

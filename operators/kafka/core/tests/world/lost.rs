@@ -57,6 +57,27 @@ fn a_node_that_lost_its_volume_starts_empty_and_votes_again(
     assert!(!tickets.iter().any(|name| name.ends_with("-ticket")), "{tickets:?}");
 }
 
+#[test]
+fn a_new_volume_never_has_the_name_of_another_one() {
+    let mut sim = Simulation::converged(&combined(3));
+    lose(&mut sim, "my-node-0", Loss::Wiped);
+    sim.converge();
+    let claims = sim.world.names(Kind::PersistentVolumeClaim);
+    assert!(claims.contains(&"data-my-node-0-11111111-1".to_owned()), "{claims:?}");
+    // Whoever tidies up deletes the one that was given up; then the second one is lost too.
+    sim.world.delete_by_hand(Kind::PersistentVolumeClaim, &claim("my-node-0"));
+    lose(&mut sim, "my-node-0", Loss::Wiped);
+    sim.converge();
+    let claims = sim.world.names(Kind::PersistentVolumeClaim);
+    assert!(claims.contains(&"data-my-node-0-11111111-2".to_owned()), "{claims:?}");
+    // As soon as the claim is gone: its name is not used again.
+    sim.world.delete_by_hand(Kind::PersistentVolumeClaim, "data-my-node-0-11111111-2");
+    lose(&mut sim, "my-node-0", Loss::Wiped);
+    sim.converge();
+    let claims = sim.world.names(Kind::PersistentVolumeClaim);
+    assert!(claims.contains(&"data-my-node-0-11111111-3".to_owned()), "{claims:?}");
+}
+
 #[rstest]
 fn dedicated_nodes_too(#[values("my-broker-1", "my-controller-100")] node: &str) {
     let mut sim = Simulation::converged(&dedicated(3));
