@@ -130,7 +130,7 @@ pub(crate) async fn etcd_operator(environment: &Environment, settings: &[&str]) 
 }
 
 /// Installs or upgrades an operator with its real chart, and waits until it is available.
-async fn install(environment: &Environment, operator: Operator, settings: &[&str]) -> Result<()> {
+pub(crate) async fn install(environment: &Environment, operator: Operator, settings: &[&str]) -> Result<()> {
     let name = operator.release();
     let chart = root().join("charts").join(name);
     let chart = chart.to_str().context("the path of the checkout is not UTF-8")?;

@@ -1,5 +1,6 @@
 //! The scenarios that the operators must pass on a real cluster, and the demonstration.
 
+mod audit;
 mod chaos;
 mod demo;
 mod environment;
@@ -10,7 +11,9 @@ mod kafka;
 mod ledger;
 mod operator;
 mod proxy;
+mod quiet;
 mod report;
+mod rights;
 mod run;
 mod scenario;
 

@@ -60,6 +60,7 @@ pub(crate) async fn all(
         let begun = Instant::now();
         let context = Context {
             environment,
+            operator: scenario.operator,
             namespace: format!("e2e-{}", scenario.name),
             chaos: options.chaos,
             figures: Mutex::new(Map::new()),

@@ -11,6 +11,8 @@ use crate::{chaos, environment::Environment, etcd, kafka, operator::Operator};
 pub(crate) struct Context<'a> {
     /// The cluster.
     pub(crate) environment: &'a Environment,
+    /// Which operator it is about.
+    pub(crate) operator: Operator,
     /// A namespace of its own, in which Pod Security *restricted* is enforced.
     pub(crate) namespace: String,
     /// For scenarios with random faults.

@@ -12,7 +12,7 @@ use kube::{Api, api::ListParams};
 use serde_json::json;
 
 use super::cluster::{Cluster, spec};
-use crate::scenario::Context;
+use crate::{quiet, scenario::Context};
 
 /// Zones of the nodes of this cluster, up to three.
 pub(crate) async fn zones(context: &Context<'_>) -> Result<Vec<String>> {
@@ -68,4 +68,11 @@ pub(crate) async fn three_zones(context: &Context<'_>) -> Result<()> {
     }
     ensure!(nodes.len() == 3, "members are in {} zones", nodes.len());
     cluster.settle(context, ledger, 3).await
+}
+
+/// Nothing to do: nothing is written.
+pub(crate) async fn quiet(context: &Context<'_>) -> Result<()> {
+    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
+    cluster.ready().await?;
+    quiet::holds(context).await
 }

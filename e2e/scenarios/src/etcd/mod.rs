@@ -1,6 +1,5 @@
 //! Scenarios of the etcd operator.
 
-mod audit;
 mod change;
 pub(crate) mod cluster;
 mod create;
@@ -11,11 +10,9 @@ mod latency;
 mod manifest;
 mod namespaced;
 mod node;
-mod quiet;
 mod replace;
 mod resize;
 mod restart;
-mod rights;
 mod roll;
 mod sample;
 mod storage;
@@ -23,7 +20,7 @@ mod uninstall;
 mod upgrade;
 mod volume;
 
-use crate::{scenario, scenario::Scenario};
+use crate::{rights, scenario, scenario::Scenario};
 
 /// All of them, in the order in which they run.
 pub(crate) fn scenarios() -> Vec<Scenario> {
@@ -119,7 +116,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         scenario!(
             "quiet",
             "when nothing is to be done nothing is written or listed",
-            quiet::when_done,
+            create::quiet,
             needs_lab
         ),
         scenario!("latency", "how soon the operator begins", latency::first_object),

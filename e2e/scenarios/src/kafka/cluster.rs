@@ -45,8 +45,17 @@ pub(crate) fn pool(name: &str, roles: &[&str], replicas: i32, start: i32) -> Val
 impl Cluster {
     /// Creates `my` in the scenario's namespace, in three zones; `more` is laid over the specification.
     pub(crate) async fn create(context: &Context<'_>, pools: &[Value], more: &Value) -> Result<Self> {
-        let cluster =
-            Self { client: context.environment.client.clone(), namespace: context.namespace.clone() };
+        Self::create_in(context, &context.namespace, pools, more).await
+    }
+
+    /// The same in another namespace.
+    pub(crate) async fn create_in(
+        context: &Context<'_>,
+        namespace: &str,
+        pools: &[Value],
+        more: &Value,
+    ) -> Result<Self> {
+        let cluster = Self { client: context.environment.client.clone(), namespace: namespace.to_owned() };
         let mut spec = json!({"version": KAFKA_VERSION, "zones": ["a", "b", "c"], "nodePools": pools});
         if let (Some(spec), Some(more)) = (spec.as_object_mut(), more.as_object()) {
             spec.extend(more.clone());

@@ -4,14 +4,16 @@ mod cluster;
 mod create;
 mod drain;
 mod hot;
+mod life;
 mod lost;
+mod quorum;
 mod rebalance;
 mod restart;
 mod stream;
 pub(crate) mod tools;
 mod upgrade;
 
-use crate::{operator::Operator, scenario, scenario::Scenario};
+use crate::{operator::Operator, rights, scenario, scenario::Scenario};
 
 /// All of them, in the order in which they run.
 pub(crate) fn scenarios() -> Vec<Scenario> {
@@ -20,6 +22,12 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             "kafka-create",
             "three nodes in three zones, racks, a topic; fewer brokers than it has replicas are refused",
             create::three_zones,
+            gate
+        ),
+        scenario!(
+            "kafka-dedicated",
+            "three controllers and three brokers, each kind in three racks",
+            create::dedicated,
             gate
         ),
         scenario!(
@@ -73,6 +81,35 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             "kafka-restart-all",
             "all pods deleted while the operator is away: they come back with their data",
             restart::all_pods
+        ),
+        scenario!(
+            "kafka-quorum",
+            "1 → 3 → 5 → 3 controllers under load, the active one killed in each change",
+            quorum::resized
+        ),
+        scenario!(
+            "kafka-uninstall",
+            "without the operator nodes run on; another build takes over without a restart",
+            life::take_over
+        ),
+        scenario!(
+            "kafka-invalid",
+            "wrong resources are refused with the field, and nothing changes",
+            life::refused
+        ),
+        scenario!("kafka-namespaced", "with rights in one namespace only", life::one_namespace),
+        scenario!(
+            "kafka-quiet",
+            "when nothing is to be done nothing is written or listed",
+            create::quiet,
+            needs_lab
+        ),
+        // The last one: it looks at what all others made the operator do.
+        scenario!(
+            "kafka-rights",
+            "the operator has exactly the rights that it uses",
+            rights::exact,
+            needs_lab
         ),
     ];
     for scenario in &mut scenarios {

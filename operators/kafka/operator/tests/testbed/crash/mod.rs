@@ -14,9 +14,7 @@ use rstest::rstest;
 
 use crate::bed::bed;
 
-/// Not in every run yet: one run of `Lost` never ended; its threads were idle, and no operator ran.
 #[rstest]
-#[ignore = "it may hang; with --ignored until that is mended"]
 fn killed(
     #[values(Path::Create, Path::Drain, Path::Roll, Path::MoreVoters, Path::FewerVoters, Path::Lost)]
     path: Path,

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use ballast_testbed::{Operated, wait};
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::{
-    Api, ResourceExt,
+    Api,
     api::{DeleteParams, PostParams},
 };
 
 use crate::{
     bed::{bed, kafka, operator, turns},
-    crash::path::Path,
+    crash::path::{Path, wipe},
 };
 
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -43,14 +43,7 @@ pub async fn used_ticket() -> Result<Vec<String>> {
     operated.operator.kill();
     ticket.metadata.resource_version = None;
     tickets.create(&PostParams::default(), &ticket).await?;
-    let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
-    let volume = pods.get("my-node-0-0").await?.spec.and_then(|spec| {
-        spec.volumes?.into_iter().find_map(|volume| Some(volume.persistent_volume_claim?.claim_name))
-    });
-    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), &namespace);
-    let disk = claims.get(&volume.context("it has a volume")?).await?.uid().context("a uid")?;
-    bed().kubelets().wipe(&disk);
-    pods.delete("my-node-0-0", &DeleteParams::default().grace_period(0)).await?;
+    wipe(client, &namespace, "my-node-0").await?;
     let said = noticed(&namespace).await?;
     drop(operated);
     bed().discard(&namespace).await?;

@@ -3,14 +3,11 @@
 use anyhow::{Context as _, Result, ensure};
 use ballast_testbed::wait;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
-use kube::{
-    Api, Client,
-    api::{DeleteParams, ListParams},
-};
+use kube::{Api, Client, ResourceExt, api::DeleteParams};
 use serde_json::{Value, json};
 
 use crate::{
-    bed::kafka,
+    bed::{bed, kafka},
     cluster::{DEADLINE, create, edit, ready, topic},
 };
 
@@ -27,7 +24,7 @@ pub enum Path {
     MoreVoters,
     /// Three controllers → one.
     FewerVoters,
-    /// The claim and the pod of a node that is both are deleted.
+    /// The disk of a node that is both is emptied, and its pod deleted.
     Lost,
 }
 
@@ -86,11 +83,8 @@ impl Path {
             Self::FewerVoters => edit(client, namespace, &split(1, 1)).await?,
             Self::Lost => {
                 let before = directory(namespace);
-                let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
-                let of_member = ListParams::default().labels("ballast.dev/member=my-node-1");
-                claims.delete_collection(&DeleteParams::default(), &of_member).await?;
-                let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
-                pods.delete("my-node-1-0", &DeleteParams::default().grace_period(0)).await?;
+                // A claim that is deleted instead would leave open whether its pod is made anew before or after the operator sees it.
+                wipe(client, namespace, "my-node-1").await?;
                 wait::until(DEADLINE, "another vote of node 1", || async {
                     let now = directory(namespace);
                     Ok((now.is_some() && now != before).then_some(()))
@@ -132,6 +126,20 @@ impl Path {
         ensure!(configs.is_empty(), "settings are left: {configs:?}");
         Ok(())
     }
+}
+
+/// What a node has is gone from its disk, and its pod is made anew.
+pub async fn wipe(client: &Client, namespace: &str, node: &str) -> Result<()> {
+    let pod = format!("{node}-0");
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let volume = pods.get(&pod).await?.spec.and_then(|spec| {
+        spec.volumes?.into_iter().find_map(|volume| Some(volume.persistent_volume_claim?.claim_name))
+    });
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
+    let disk = claims.get(&volume.context("it has a volume")?).await?.uid().context("a uid")?;
+    bed().kubelets().wipe(&disk);
+    pods.delete(&pod, &DeleteParams::default().grace_period(0)).await?;
+    Ok(())
 }
 
 /// The directory with which node 1 votes.

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use crate::install::{ETCD, NAMESPACE};
+use crate::{install::NAMESPACE, operator::Operator};
 
 /// A request for an object or a list of them.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(crate) struct Request {
 }
 
 /// The operator's service account.
-pub(crate) fn operator() -> String {
-    format!("system:serviceaccount:{NAMESPACE}:{ETCD}")
+pub(crate) fn operator(operator: Operator) -> String {
+    format!("system:serviceaccount:{NAMESPACE}:{}", operator.release())
 }
 
 /// All requests of a user since the lab came up, in the order in which they ended.

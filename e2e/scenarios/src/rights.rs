@@ -6,18 +6,14 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use kube::{Api, api::ListParams};
 
-use super::audit;
-use crate::{
-    install::{ETCD, NAMESPACE},
-    scenario::Context,
-};
+use crate::{audit, install::NAMESPACE, scenario::Context};
 
 /// Group, resource (with its subresource), verb.
 type Right = (String, String, String);
 
 /// To be run after all other scenarios: what they made the operator do stands in the API server's audit log.
 pub(crate) async fn exact(context: &Context<'_>) -> Result<()> {
-    let (exercised, denied) = requests(&audit::operator())?;
+    let (exercised, denied) = requests(&audit::operator(context.operator))?;
     ensure!(!exercised.is_empty(), "the operator never asked for anything");
     let granted = granted(context).await?;
     // Its lease is the last thing that an operator asks for which is taken away together with its rights, as `manifest` does.
@@ -50,14 +46,15 @@ fn requests(user: &str) -> Result<(BTreeSet<Right>, BTreeSet<Right>)> {
 /// What the ClusterRole gives in every namespace, and the Role in the operator's own.
 async fn granted(context: &Context<'_>) -> Result<BTreeSet<Right>> {
     let client = &context.environment.client;
-    let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={ETCD}"));
+    let release = context.operator.release();
+    let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={release}"));
     let everywhere: Api<ClusterRole> = Api::all(client.clone());
     let role = everywhere
         .list(&ours)
         .await?
         .items
         .into_iter()
-        .find(|role| role.metadata.name.as_deref() == Some(ETCD))
+        .find(|role| role.metadata.name.as_deref() == Some(release))
         .context("the operator has no ClusterRole")?;
     let at_home: Api<Role> = Api::namespaced(client.clone(), NAMESPACE);
     let election = at_home.list(&ours).await?.items;

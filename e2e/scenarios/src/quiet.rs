@@ -4,26 +4,17 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use ballast_lab::wait::{self, Seen};
-use serde_json::json;
 
-use super::{
-    audit,
-    cluster::{Cluster, spec},
-};
-use crate::{
-    install::{ETCD, NAMESPACE},
-    scenario::Context,
-};
+use crate::{audit, install::NAMESPACE, scenario::Context};
 
 /// Passes to look at; each one reads the binding Secret, which nobody caches.
 const PASSES: usize = 2;
 
-pub(crate) async fn when_done(context: &Context<'_>) -> Result<()> {
-    let cluster = Cluster::create(context, "my", spec(3, "3.6.16", &json!({}))).await?;
-    cluster.ready().await?;
+/// To be called when the cluster of the scenario has become what it should be.
+pub(crate) async fn holds(context: &Context<'_>) -> Result<()> {
     let since = jiff::Timestamp::now();
     let ours = || -> Result<Vec<audit::Request>> {
-        let all = audit::requests(&audit::operator())?;
+        let all = audit::requests(&audit::operator(context.operator))?;
         Ok(all
             .into_iter()
             .filter(|request| [context.namespace.as_str(), NAMESPACE].contains(&request.namespace.as_str()))
@@ -36,7 +27,8 @@ pub(crate) async fn when_done(context: &Context<'_>) -> Result<()> {
         Ok(if passes >= PASSES { Seen::Met(()) } else { Seen::NotYet(format!("{passes} of {PASSES}")) })
     })
     .await?;
-    let (election, others): (Vec<_>, Vec<_>) = ours()?.into_iter().partition(is_election);
+    let (election, others): (Vec<_>, Vec<_>) =
+        ours()?.into_iter().partition(|request| is_election(context, request));
     let loud: Vec<_> =
         others.iter().filter(|request| !matches!(request.verb.as_str(), "get" | "watch")).collect();
     ensure!(loud.is_empty(), "nothing was to be done, yet: {loud:?}");
@@ -47,10 +39,10 @@ pub(crate) async fn when_done(context: &Context<'_>) -> Result<()> {
 }
 
 /// The election's own requests: the one lease, read and renewed.
-fn is_election(request: &audit::Request) -> bool {
+fn is_election(context: &Context<'_>, request: &audit::Request) -> bool {
     request.group == "coordination.k8s.io"
         && request.resource == "leases"
         && request.namespace == NAMESPACE
-        && request.name == format!("{ETCD}.ballast.dev")
+        && request.name == format!("{}.ballast.dev", context.operator.release())
         && matches!(request.verb.as_str(), "get" | "update")
 }
