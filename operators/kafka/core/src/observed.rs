@@ -219,8 +219,9 @@ pub fn observe(
     let record = bootstrap::find(&children, uid, desired.cluster.name());
     let rebalance = previous.and_then(|status| status.rebalance.clone());
     let asked: Vec<Asked> = children.companions.iter().filter_map(Asked::read).collect();
-    let heat = relocation::heat(desired, &answers);
-    let relocation = relocation::relocation(desired, &nodes, &asked, rebalance.as_ref(), &answers);
+    let relief = relocation::heat(desired, &answers);
+    let heat = relief.as_ref().map(|relief| relief.plan.clone());
+    let relocation = relocation::relocation(desired, &nodes, &asked, rebalance.as_ref(), &answers, relief);
     Observed {
         children,
         record,

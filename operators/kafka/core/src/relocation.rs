@@ -77,8 +77,7 @@ fn is_ours(role: Role) -> bool {
 
 /// What people ask for that can be done, in the order in which they asked; `Err`: why it cannot.
 pub fn check(desired: &Desired, asked: &Asked) -> Result<(), String> {
-    let is_broker = |id: &i32| desired.nodes().any(|node| node.id == *id && node.pool.broker);
-    match asked.spec.node_ids.iter().find(|id| !is_broker(id)) {
+    match asked.spec.node_ids.iter().find(|id| !desired.wants_broker(**id)) {
         Some(id) => Err(format!("spec.nodeIds: the cluster has no broker {id}")),
         None => Ok(()),
     }
@@ -102,13 +101,9 @@ pub fn needs_rates(desired: &Desired, asked: &[Asked]) -> bool {
 }
 
 /// What would be moved for brokers that have too much traffic, if that is looked for and known.
-pub(crate) fn heat(desired: &Desired, answers: &Answers) -> Option<Plan> {
-    if desired.hot.mode == HotMode::Disabled || answers.rates.is_none() {
-        return None;
-    }
-    let (partitions, moving) = (answers.partitions.as_ref()?, answers.moving.as_ref()?);
-    let snapshot = moving::snapshot(&[], answers, partitions, moving, answers.rates.as_ref()).ok()?;
-    rebalance::plan(&snapshot, &request(desired, Goal::HotPartitions)).ok()
+pub(crate) fn heat(desired: &Desired, answers: &Answers) -> Option<Relocation> {
+    let known = desired.hot.mode != HotMode::Disabled && answers.rates.is_some();
+    known.then(|| look(desired, Goal::HotPartitions, vec![], vec![], answers).ok()).flatten()
 }
 
 /// Whether what people ask for needs a look at where everything is.
@@ -124,9 +119,8 @@ pub(crate) fn empty_brokers<'a>(
     let partitions = answers.partitions.as_deref().unwrap_or_default();
     let has = |id: i32| partitions.iter().any(|partition| partition.replicas.contains(&id));
     let serving = answers.brokers.iter().flatten().filter(|broker| !broker.fenced).map(|broker| broker.id);
-    let wanted = |id: &i32| desired.nodes().any(|node| node.id == *id && node.pool.broker);
     let spreads = desired.spread && !partitions.is_empty();
-    serving.filter(wanted).filter(move |id| spreads && !has(*id))
+    serving.filter(|id| desired.wants_broker(*id)).filter(move |id| spreads && !has(*id))
 }
 
 /// Brokers that are to get their share: new ones, and those to which it was promised.
@@ -137,19 +131,21 @@ fn newcomers(desired: &Desired, status: Option<&RebalanceStatus>, answers: &Answ
     let mut all: Vec<i32> = empty_brokers(desired, answers).chain(promised).collect();
     all.sort_unstable();
     all.dedup();
-    let wanted = |id: i32| desired.nodes().any(|node| node.id == id && node.pool.broker);
-    let takes = |id: &i32| wanted(*id) && moving.disks.contains_key(id) && !moving.cordoned.contains(id);
-    all.retain(takes);
+    all.retain(|id| {
+        desired.wants_broker(*id) && moving.disks.contains_key(id) && !moving.cordoned.contains(id)
+    });
     all
 }
 
-/// What follows from what was seen; `Err` says what is not known, or does not fit together.
+/// What follows from what was seen, and what would be moved for brokers that have too much traffic ([`heat`]); `Err` says what is not known,
+/// or does not fit together.
 pub(crate) fn relocation(
     desired: &Desired,
     nodes: &[Node],
     asked: &[Asked],
     status: Option<&RebalanceStatus>,
     answers: &Answers,
+    heat: Option<Relocation>,
 ) -> Option<Result<Relocation, String>> {
     let leaves = nodes.iter().any(Node::leaves);
     let mut leaving: Vec<i32> =
@@ -172,7 +168,9 @@ pub(crate) fn relocation(
         return Some(looks(Goal::Drain { brokers: leaving.clone() }));
     }
     match first(asked).map(|asked| asked.spec.mode) {
-        Some(Mode::HotPartitions) if answers.rates.is_some() => return Some(looks(Goal::HotPartitions)),
+        Some(Mode::HotPartitions) if answers.rates.is_some() => {
+            return Some(heat.map_or_else(|| looks(Goal::HotPartitions), Ok));
+        }
         Some(Mode::Full) => return Some(looks(Goal::Full)),
         _ => {}
     }
@@ -186,21 +184,19 @@ pub(crate) fn relocation(
         }
     }
     if desired.hot.mode == HotMode::Auto
-        && let Some(relief) = relieve(desired, status, answers)
+        && let Some(relief) = heat.filter(|relief| is_relieved(desired, status, relief))
     {
         return Some(Ok(relief));
     }
     (status.is_some() || is_asked(asked)).then(|| looks(Goal::Drain { brokers: vec![] }))
 }
 
-/// The relief of hot brokers that begins by itself, or goes on.
-fn relieve(desired: &Desired, status: Option<&RebalanceStatus>, answers: &Answers) -> Option<Relocation> {
-    let plan = heat(desired, answers)?;
+/// Whether the relief of hot brokers begins by itself, or goes on.
+fn is_relieved(desired: &Desired, status: Option<&RebalanceStatus>, relief: &Relocation) -> bool {
     // What is under way for it is waited for, whatever it would copy.
-    let allowed = desired.hot.max_bytes.is_none_or(|most| plan.report.bytes <= most);
+    let allowed = desired.hot.max_bytes.is_none_or(|most| relief.plan.report.bytes <= most);
     let begun = status.is_some_and(|status| status.purpose == Purpose::HotPartitions);
-    let begins = begun || (!plan.moves.is_empty() && allowed);
-    begins.then(|| look(desired, Goal::HotPartitions, vec![], vec![], answers).ok()).flatten()
+    begun || (!relief.plan.moves.is_empty() && allowed)
 }
 
 fn look(

@@ -109,6 +109,11 @@ impl Desired {
         self.pools.iter().flat_map(|pool| pool.wanted().map(move |id| Node { id, pool }))
     }
 
+    /// Whether the specification wants a broker with this id.
+    pub fn wants_broker(&self, id: i32) -> bool {
+        self.pool_of(id).is_some_and(|pool| pool.broker && pool.wants(id))
+    }
+
     /// Number of controllers that are wanted.
     pub fn controllers(&self) -> usize {
         self.nodes().filter(|node| node.pool.controller).count()

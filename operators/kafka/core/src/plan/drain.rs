@@ -5,16 +5,17 @@
 
 use ballast_core::plan::Blocked;
 
-use super::{Context, Next, removal, throttle};
+use super::{
+    Context, Next,
+    batch::{self, Batch},
+    removal, throttle,
+};
 use crate::{
     api::Purpose,
     intent::{Intent, named},
     moving::{CORDONS, Moving},
     observed::Node,
-    rebalance::{
-        outcome::Role,
-        schedule::{self, Limits},
-    },
+    rebalance::outcome::Role,
     relocation::Relocation,
 };
 
@@ -91,30 +92,13 @@ fn empty(context: &Context<'_>, drain: &Relocation, moving: &Moving) -> Answer {
     if let Some(intent) = cordon(context, drain, moving) {
         return Answer::Next(Next::Do(intent));
     }
-    let limits = Limits {
-        per_source: context.desired.concurrency,
-        per_target: context.desired.concurrency,
-        ..Limits::default()
-    };
-    let batch = schedule::next(&drain.snapshot, &drain.plan, &limits);
-    let moves: Vec<_> = batch.moves.iter().map(|index| drain.plan.moves[*index].clone()).collect();
-    if moves.is_empty() {
-        if let Some(intent) = throttle::mend(context, drain, moving) {
-            return Answer::Next(Next::Do(intent));
-        }
-    } else {
-        let throttle = throttle::wanted(context, drain, moving, &moves.iter().collect::<Vec<_>>());
-        let why = format!("emptying {}", named(&drain.leaving));
-        return Answer::Next(Next::Do(Intent::MoveReplicas { moves, throttle, why }));
+    let batch = Batch::of(context, drain);
+    let sent = batch.send(context, drain, moving, format!("emptying {}", named(&drain.leaving)));
+    if let Some(intent) = sent.or_else(|| throttle::mend(context, drain, moving)) {
+        return Answer::Next(Next::Do(intent));
     }
-    if drain.in_flight() > 0 {
-        let message = format!(
-            "{} being emptied: {} partitions are being moved, {} wait",
-            named(&drain.leaving),
-            drain.in_flight(),
-            drain.plan.moves.len()
-        );
-        return Answer::Next(Next::busy("replicas-moved", "MovingReplicas", message));
+    if let Some(next) = batch::under_way(drain, &format!("{} being emptied", named(&drain.leaving))) {
+        return Answer::Next(next);
     }
     if !drain.has_to_empty() {
         // Those that are not removed stay empty until nobody asks for that any more.

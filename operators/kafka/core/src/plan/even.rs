@@ -1,14 +1,13 @@
 //! New brokers get their share, and people may ask for all of them to get theirs: only while nothing else is to be done, and every
 //! partition has all its replicas in sync.
 
-use super::{Context, Next, drain::listed, throttle};
-use crate::{
-    api::Purpose,
-    intent::{Intent, named},
-    observed::Partition,
-    rebalance::schedule::{self, Limits},
-    relocation::Relocation,
+use super::{
+    Context, Next,
+    batch::{self, Batch},
+    drain::listed,
+    throttle,
 };
+use crate::{api::Purpose, intent::named, observed::Partition, relocation::Relocation};
 
 /// What it needs next.
 pub(super) fn next(context: &Context<'_>) -> Next {
@@ -34,32 +33,16 @@ pub(super) fn next(context: &Context<'_>) -> Next {
         observed.answers.partitions.iter().flatten().filter(|partition| is_behind(partition, context));
     let behind: Vec<String> =
         behind.map(|partition| format!("{}-{}", partition.topic, partition.index)).collect();
-    let limits = Limits {
-        per_source: context.desired.concurrency,
-        per_target: context.desired.concurrency,
-        ..Limits::default()
-    };
-    let batch = schedule::next(&relocation.snapshot, &relocation.plan, &limits);
-    let moves: Vec<_> = batch.moves.iter().map(|index| relocation.plan.moves[*index].clone()).collect();
-    if behind.is_empty() && !moves.is_empty() {
-        let throttle = throttle::wanted(context, relocation, moving, &moves.iter().collect::<Vec<_>>());
-        return Next::Do(Intent::MoveReplicas { moves, throttle, why: what(relocation) });
-    }
-    if let Some(intent) = throttle::mend(context, relocation, moving) {
+    let what = what(relocation);
+    let batch = Batch::of(context, relocation);
+    let sent = if behind.is_empty() { batch.send(context, relocation, moving, what.clone()) } else { None };
+    if let Some(intent) = sent.or_else(|| throttle::mend(context, relocation, moving)) {
         return Next::Do(intent);
     }
-    if relocation.in_flight() > 0 {
-        let message = format!(
-            "{}: {} partitions are being moved, {} wait",
-            what(relocation),
-            relocation.in_flight(),
-            relocation.plan.moves.len()
-        );
-        return Next::busy("replicas-moved", "MovingReplicas", message);
-    }
-    let message =
-        format!("{} waits for replicas to be in sync: {}", what(relocation), listed(behind.into_iter()));
-    Next::wait("replicas-in-sync", "ReplicasBehind", message)
+    batch::under_way(relocation, &what).unwrap_or_else(|| {
+        let message = format!("{what} waits for replicas to be in sync: {}", listed(behind.into_iter()));
+        Next::wait("replicas-in-sync", "ReplicasBehind", message)
+    })
 }
 
 fn is_for_evenness(relocation: &Relocation) -> bool {

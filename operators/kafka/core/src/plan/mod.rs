@@ -3,6 +3,7 @@
 //! Concerns are asked in a fixed order; the first that wants something, or must wait, decides. What is under way is
 //! finished first, then what is broken is repaired, then nodes are added, then changes are rolled out.
 
+mod batch;
 mod bootstrap;
 mod drain;
 mod even;
