@@ -241,13 +241,19 @@ fn look(
     Ok(Relocation { purpose, leaving, kept, snapshot, plan, held })
 }
 
+/// Of a broker's fair share: who has such a partition is above any threshold.
+const NO_PARTITION: f64 = 100.0;
+
 fn request(desired: &Desired, goal: Goal) -> Request {
     let usual = Request::new(goal);
     match usual.goal {
         // It begins as soon as anything can be better, so that it goes on after each move as it began.
         Goal::Full => Request { trigger: usual.stop, ..usual },
         // It ends below what is hot: rates are never twice the same, and going on would move things to and fro.
-        Goal::HotPartitions => Request { trigger: desired.hot.threshold, ..usual },
+        // What is too hot is what the specification says, and no partition that is large where there are few.
+        Goal::HotPartitions => {
+            Request { trigger: desired.hot.threshold, partition_trigger: NO_PARTITION, ..usual }
+        }
         Goal::Drain { .. } | Goal::Spread { .. } => usual,
     }
 }

@@ -39,7 +39,7 @@ pub struct Request {
     /// Drain and spread: leaders are moved from brokers above this ratio, down to it.
     pub leaders_above: f64,
     /// Hot and full: nothing is done while every broker is below this ratio, below [`Self::capacity_above`] of its
-    /// network, and no partition is above [`Self::partition_above`].
+    /// network, and no partition is above [`Self::partition_trigger`].
     pub trigger: f64,
     /// Hot and full: where to stop.
     pub stop: f64,
@@ -47,6 +47,9 @@ pub struct Request {
     pub capacity_above: f64,
     /// Hot: part of a broker's fair share of a network resource above which one partition is hot.
     pub partition_above: f64,
+    /// Hot: part of the same share above which one partition is reason to begin, however little brokers have. Where brokers have few
+    /// partitions, nearly all are.
+    pub partition_trigger: f64,
     /// Hot, full and spread: bytes that may be copied.
     pub max_bytes: Option<u64>,
     /// Hot, full and spread: replicas that may be copied.
@@ -66,6 +69,7 @@ impl Request {
             stop: 1.10,
             capacity_above: 0.8,
             partition_above: 0.5,
+            partition_trigger: 0.5,
             max_bytes: None,
             max_moves: None,
         }
@@ -117,6 +121,7 @@ impl Request {
             ("stop", self.stop, 1.0..=100.0),
             ("capacityAbove", self.capacity_above, 0.0..=1.0),
             ("partitionAbove", self.partition_above, 0.01..=100.0),
+            ("partitionTrigger", self.partition_trigger, 0.01..=100.0),
         ];
         for (field, value, range) in limits {
             if !range.contains(&value) {

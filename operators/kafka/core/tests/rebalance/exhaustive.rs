@@ -85,7 +85,7 @@ fn relief_costs_little_more_than_the_best_and_the_bound_is_one() {
     let (mut best_bytes, mut bytes, mut solvable, mut solved) = (0, 0, 0, 0);
     for seed in 0..60 {
         let world = tiny(seed, 3, 8);
-        let request = Request { partition_above: 0.01, ..Request::new(Goal::HotPartitions) };
+        let request = Request { partition_trigger: 0.01, ..Request::new(Goal::HotPartitions) };
         let plan = world.plan(&request);
         let now: Vec<_> = world.partitions.iter().map(|partition| partition.replicas[0]).collect();
         let total: f64 = world.partitions.iter().map(rate).sum();

@@ -58,7 +58,7 @@ fn the_cheapest_replica_moves() {
 fn nothing_happens_below_the_trigger() {
     let partitions = (0..11).map(|number| with_rate("t", number, &[1 + number % 2], 1000, 10.0)).collect();
     let world = World::new(&["", ""], partitions);
-    let plan = world.plan(&Request { partition_above: 100.0, ..hot() });
+    let plan = world.plan(&Request { partition_trigger: 100.0, ..hot() });
     assert_eq!((plan.moves.len(), plan.unresolved.len()), (0, 0));
 }
 
@@ -66,7 +66,7 @@ fn nothing_happens_below_the_trigger() {
 fn capacity_is_a_trigger_too() {
     let partitions = (0..13).map(|number| with_rate("t", number, &[1 + i32::from(number > 6)], 1000, 10.0));
     let mut world = World::new(&["", ""], partitions.collect());
-    let request = Request { partition_above: 100.0, trigger: 1.25, stop: 1.02, ..hot() };
+    let request = Request { partition_trigger: 100.0, trigger: 1.25, stop: 1.02, ..hot() };
     assert_eq!(world.plan(&request).moves.len(), 0);
     for id in [1, 2] {
         world = world.with(id, |broker| broker.capacity.network_in = Some(80));

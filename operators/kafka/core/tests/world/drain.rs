@@ -229,6 +229,21 @@ fn reassignments_of_others_are_left_alone_and_waited_for() {
 }
 
 #[test]
+fn a_partition_with_a_replica_that_is_behind_is_waited_for_and_named() {
+    let mut sim = five();
+    let placed = |sim: &mut Simulation, behind: Vec<i32>| {
+        sim.kafka.partitions.get_mut(&("three".to_owned(), 1)).unwrap().behind = behind;
+    };
+    placed(&mut sim, vec![2]);
+    lower(&mut sim, 4);
+    sim.run_until_blocked("ReplicasBehind");
+    assert_eq!((sim.kafka.copies, sim.kafka.partitions[&("three".to_owned(), 1)].adding.len()), (3, 0));
+    placed(&mut sim, vec![]);
+    sim.converge();
+    nothing_is_left(&sim, &[0, 1, 2, 3]);
+}
+
+#[test]
 fn a_throttle_that_others_set_stays() {
     let mut sim = five();
     sim.kafka.rates = (Some(7), Some(7));
@@ -268,6 +283,64 @@ fn no_vote_is_given_back_while_one_that_stays_does_not_follow() {
     sim.run_until_blocked("QuorumAtRisk");
     assert_eq!(sim.kafka.voters.len(), 5);
     sim.kafka.lagging.clear();
+    sim.converge();
+}
+
+#[test]
+fn no_vote_is_given_back_while_one_that_stays_stops() {
+    let mut sim = Simulation::converged(&combined(5));
+    sim.resource.spec = simulation::resource(&combined(3)).spec;
+    let next_gives_back = |sim: &Simulation| {
+        let mut fork = sim.clone();
+        let _ = fork.pass();
+        fork.intents.last().is_some_and(|intent| intent == "RemoveVoter")
+    };
+    while !next_gives_back(&sim) {
+        let _ = sim.pass();
+        sim.tick();
+    }
+    // It still answers, and follows.
+    sim.world.delete_pod_by_hand("my-node-1-0");
+    let _ = sim.pass();
+    assert_eq!(sim.kafka.voters.len(), 5, "{}", sim.told());
+    sim.converge();
+    assert_eq!(sim.kafka.voters.len(), 3);
+}
+
+#[test]
+fn no_vote_is_given_back_while_most_of_the_others_do_not_follow() {
+    let mut sim = Simulation::converged(&combined(5));
+    sim.kafka.only(&[0]);
+    // All that do not follow leave too.
+    sim.kafka.lagging = vec![2, 3, 4];
+    sim.resource.spec = simulation::resource(&combined(1)).spec;
+    sim.run_until_blocked("QuorumAtRisk");
+    assert_eq!(sim.kafka.voters.len(), 5);
+    sim.kafka.lagging.clear();
+    sim.converge();
+}
+
+#[test]
+fn who_has_nothing_is_cordoned_before_it_is_stopped_too() {
+    let mut sim = Simulation::converged(&dedicated(5));
+    lower(&mut sim, 4);
+    sim.converge();
+    let first = |reason: &str| sim.intents.iter().position(|intent| intent == reason);
+    assert!(first("CordonBroker").unwrap() < first("StopNode").unwrap(), "{:?}", sim.intents);
+}
+
+#[test]
+fn who_does_not_tell_what_is_on_its_disks_is_not_stopped() {
+    let mut sim = Simulation::converged(&dedicated(5));
+    sim.kafka.undisclosed = vec![4];
+    sim.kafka.cordoned.insert(4);
+    lower(&mut sim, 4);
+    for _ in 0..20 {
+        let _ = sim.pass();
+        sim.tick();
+    }
+    assert!(sim.kafka.process(4).is_some(), "{}", sim.told());
+    sim.kafka.undisclosed.clear();
     sim.converge();
 }
 

@@ -1,6 +1,7 @@
 //! Volumes that are lost: a node starts empty only when others have everything that it had.
 
 use ballast_core::object::Kind;
+use ballast_kafka_core::build;
 use rstest::rstest;
 
 use crate::{combined, crash_everywhere, dedicated, model::Placed, simulation::Simulation};
@@ -101,6 +102,69 @@ fn the_only_copy_of_something_is_not_given_up_before_a_person_says_so() {
     accepted.converge();
     // Or nobody misses it any more.
     sim.kafka.partitions.remove(&("single".to_owned(), 0));
+    sim.converge();
+}
+
+#[test]
+fn while_it_is_not_known_what_a_lost_broker_had_it_does_not_start_empty() {
+    let mut sim = Simulation::converged(&dedicated(3));
+    sim.kafka.blind = true;
+    lose(&mut sim, "my-broker-1", Loss::Wiped);
+    sim.run_until_blocked("DataLost");
+    sim.kafka.blind = false;
+    sim.converge();
+}
+
+#[test]
+fn what_was_looked_at_before_the_permission_is_not_looked_at_again() {
+    let mut sim = Simulation::converged(&dedicated(3));
+    sim.kafka.only(&[1, 2]);
+    lose(&mut sim, "my-broker-1", Loss::Wiped);
+    while sim.world.live(Kind::ConfigMap, &build::ticket_name("my-broker-1")).is_none() {
+        sim.crash_after = Some(1);
+        let _ = sim.pass();
+    }
+    // Who has the rest of it is away now; half of what is to be done would be left.
+    sim.kafka.silent = vec![2];
+    for _ in 0..10 {
+        sim.crash_after = None;
+        let _ = sim.pass();
+        sim.tick();
+    }
+    assert!(sim.kafka.process(1).is_some(), "{:?}\n{}", sim.blocked, sim.told());
+    sim.kafka.silent.clear();
+    sim.converge();
+}
+
+#[test]
+fn no_vote_is_taken_back_while_one_that_is_left_does_not_follow() {
+    let mut sim = Simulation::converged(&combined(5));
+    sim.kafka.lagging = vec![1];
+    lose(&mut sim, "my-node-4", Loss::Wiped);
+    sim.run_until_blocked("QuorumAtRisk");
+    assert_eq!(sim.kafka.voters.len(), 5);
+    sim.kafka.lagging.clear();
+    sim.converge();
+}
+
+#[test]
+fn the_pod_that_had_the_lost_volume_goes_with_the_replacement() {
+    let mut sim = Simulation::converged(&combined(3));
+    lose(&mut sim, "my-node-1", Loss::Wiped);
+    sim.converge();
+    let restarts = sim.intents.iter().filter(|intent| *intent == "RestartNode").count();
+    assert_eq!(restarts, 0, "{:?}", sim.intents);
+}
+
+#[test]
+fn while_the_stateful_set_is_being_deleted_nothing_is_made_for_its_node() {
+    let mut sim = Simulation::converged(&combined(3));
+    sim.world.pin(Kind::StatefulSet, "my-node-1", true);
+    sim.world.delete_by_hand(Kind::StatefulSet, "my-node-1");
+    lose(&mut sim, "my-node-1", Loss::ClaimDeleted);
+    sim.run_until_blocked("NodeStopping");
+    sim.world.pin(Kind::StatefulSet, "my-node-1", false);
+    sim.world.delete_by_hand(Kind::StatefulSet, "my-node-1");
     sim.converge();
 }
 

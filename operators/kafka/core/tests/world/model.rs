@@ -48,6 +48,10 @@ pub struct Kafka {
     pub rates_in: Option<BTreeMap<(String, i32), f64>>,
     /// What is being moved is not told.
     pub mute: bool,
+    /// Which replicas are in sync is not told.
+    pub blind: bool,
+    /// Brokers whose disks are not told.
+    pub undisclosed: Vec<i32>,
     /// Copies that make no progress.
     pub stalled: bool,
     /// What moves cost: copies begun, and bytes copied.
@@ -62,6 +66,8 @@ pub struct Placed {
     pub size: u64,
     pub adding: Vec<i32>,
     pub removing: Vec<i32>,
+    /// Brokers whose replica is not in sync, although they run.
+    pub behind: Vec<i32>,
     /// Bytes that new replicas have.
     copied: BTreeMap<i32, u64>,
 }
@@ -224,7 +230,7 @@ impl Kafka {
             disks: self
                 .registered
                 .iter()
-                .filter(|(_, fenced)| !**fenced)
+                .filter(|(id, fenced)| !**fenced && !self.undisclosed.contains(id))
                 .map(|(id, _)| (*id, Disks { total: None, replicas: on(*id) }))
                 .collect(),
             rates: self.rates,
@@ -290,7 +296,8 @@ impl Kafka {
         );
         answers.metadata_level = Some(self.level);
         let partition = |((topic, index), placed): (&(String, i32), &Placed)| {
-            let isr: Vec<i32> = placed.base().into_iter().filter(|id| self.process(*id).is_some()).collect();
+            let follows = |id: &i32| self.process(*id).is_some() && !placed.behind.contains(id);
+            let isr: Vec<i32> = placed.base().into_iter().filter(follows).collect();
             Partition {
                 topic: topic.clone(),
                 index: *index,
@@ -300,7 +307,7 @@ impl Kafka {
                 min_isr: Some(2),
             }
         };
-        answers.partitions = Some(self.partitions.iter().map(partition).collect());
+        answers.partitions = (!self.blind).then(|| self.partitions.iter().map(partition).collect());
         answers.rates.clone_from(&self.rates_in);
         answers.moving = (!self.mute).then(|| self.moving());
         answers

@@ -1,6 +1,7 @@
 //! Pools that come and go, and ids that a pool gives up.
 
 use ballast_core::object::Kind;
+use ballast_kafka_core::build::{self, Place};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -69,7 +70,7 @@ fn a_departing_broker_on_which_a_topic_is_made_after_its_stop_comes_back_to_be_e
         }
         sim.tick();
     }
-    let stopped = sim.trace.iter().rev().find_map(|line| line.strip_prefix("apply my-broker-")).unwrap();
+    let stopped = sim.trace.iter().rev().find_map(|line| line.strip_prefix("park my-broker-")).unwrap();
     let stopped: i32 = stopped.parse().unwrap();
     sim.kafka.partitions.insert(("late".to_owned(), 0), Placed::of(&[stopped], 10));
     sim.converge();
@@ -86,8 +87,22 @@ fn a_pool_that_takes_the_name_or_the_ids_of_another_is_refused_until_that_is_bac
     edit(&mut sim, &with_pools(pools));
     sim.run_until_blocked("PoolReplaced");
     assert_eq!((sim.kafka.running.len(), sim.kafka.copies), (6, 0));
+    assert_eq!(sim.departing(), Vec::<String>::new(), "nobody could tell which is which");
     edit(&mut sim, &dedicated(3));
     sim.converge();
+}
+
+#[test]
+fn of_two_pools_of_one_name_that_are_gone_neither_is_touched() {
+    let mut sim = five();
+    let mut other = sim.clone();
+    edit(&mut other, &with_pools(&[("broker", 300, 3)]));
+    let (desired, claim) = (other.desired(), "data-my-broker-300-11111111-0".to_owned());
+    let left = build::claim(&desired, desired.pool("broker").unwrap(), &Place { id: 300, claim, zone: None });
+    sim.world.create(&left.into()).unwrap();
+    edit(&mut sim, &with_pools(&[("other", 200, 3)]));
+    sim.run_until_blocked("PoolReplaced");
+    assert_eq!((sim.departing(), sim.kafka.copies), (vec![], 0));
 }
 
 #[test]

@@ -95,6 +95,12 @@ impl Simulation {
         validate(&self.resource, &environment()).unwrap()
     }
 
+    /// Pools that are gone from the specification and known from what they left.
+    pub fn departing(&self) -> Vec<String> {
+        let all = self.desired().with_departing(&self.children()).into_owned();
+        all.pools.into_iter().filter(|pool| pool.departing).map(|pool| pool.name).collect()
+    }
+
     fn children(&self) -> Children {
         Children { companions: self.asked.clone(), ..self.world.children(APPLICATION, NAME) }
     }
@@ -156,7 +162,7 @@ impl Simulation {
                 asked.status = status;
             }
         }
-        if self.trace.last().is_some_and(|what| what.starts_with("stop ")) {
+        if self.trace.last().is_some_and(|what| what.starts_with("stop ") || what.starts_with("park ")) {
             self.glance();
         }
         Ok(self.writes == before)

@@ -65,5 +65,5 @@ fn is_overloaded(layout: &Layout<'_>, request: &Request) -> bool {
 /// Whether one partition is a large part of what a broker should have.
 fn has_hot_partition(layout: &Layout<'_>, request: &Request) -> bool {
     let share = bounds::largest_share(layout, Resource::NetworkIn);
-    layout.snapshot.views().any(|view| view.bytes_in() > request.partition_above * share)
+    layout.snapshot.views().any(|view| view.bytes_in() > request.partition_trigger * share)
 }

@@ -61,7 +61,7 @@ impl Simulation {
                 let children = self.world.children(APPLICATION, NAME);
                 let live = by_name(&children.stateful_sets, node).cloned();
                 let set = build::parked(desired, desired.pool(pool).unwrap(), place, live.as_ref());
-                self.apply(&set.into())
+                self.send(format!("park {node}"), |sim| sim.world.apply(&set.into()).unwrap())
             }
             Intent::Unregister { id, .. } => {
                 let _ = self.write(format!("lift cordon {id}"), |sim| sim.kafka.cordoned.remove(id))?;
