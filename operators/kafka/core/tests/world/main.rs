@@ -35,12 +35,20 @@ fn dedicated(brokers: i32) -> Value {
     })
 }
 
-/// Brings it to its end; on the way, at every write, another one dies before it and must come to the same end.
+/// Brings it to its end; on the way, at every write, another one dies before it, and every intent is refused to another one: they must
+/// come to the same end.
 fn crash_everywhere(mut sim: Simulation) -> Simulation {
     for _ in 0..300 {
         let fork = sim.clone();
         let before = sim.writes;
         let quiet = sim.pass() == Ok(true);
+        if sim.intents.len() > fork.intents.len() {
+            let mut fork = fork.clone();
+            fork.refuse = true;
+            let _ = fork.pass();
+            fork.tick();
+            fork.converge();
+        }
         for write in 0..sim.writes - before {
             let mut fork = fork.clone();
             fork.crash_after = Some(write);

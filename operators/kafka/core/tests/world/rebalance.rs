@@ -106,6 +106,17 @@ fn a_dry_run_says_what_it_would_cost_and_moves_nothing() {
 }
 
 #[test]
+fn a_dry_run_for_all_brokers_moves_nothing_either() {
+    let mut sim = lopsided();
+    sim.ask("look", json!({"cluster": "my", "mode": "Full", "dryRun": true}));
+    passes(&mut sim, 10);
+    let status = sim.told_of("look");
+    assert_eq!(status.state, "Planned");
+    assert!(status.plan.unwrap().partitions > 0);
+    assert_eq!((sim.kafka.copies, sim.resource.status.unwrap().rebalance), (0, None));
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_or_blocked_and_named() {
     let mut sim = Simulation::converged(&dedicated(3));
     sim.ask("wrong", json!({"cluster": "my", "mode": "Drain", "nodeIds": [7]}));
@@ -152,6 +163,19 @@ fn all_brokers_get_their_share_when_somebody_asks_for_it() {
     let copies = sim.kafka.copies;
     passes(&mut sim, 10);
     assert_eq!(sim.kafka.copies, copies);
+}
+
+#[test]
+fn who_asks_for_it_gets_what_can_be_better_however_little_that_is() {
+    let mut sim = lopsided();
+    // A fifth more than the others on the first, a fifth less on the last.
+    let on = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3];
+    let placed = (0..).zip(on).map(|(index, id)| (("t".to_owned(), index), Placed::of(&[id], 20)));
+    sim.kafka.partitions = placed.collect();
+    sim.ask("even", json!({"cluster": "my", "mode": "Full"}));
+    sim.converge();
+    assert_eq!((sim.told_of("even").state.as_str(), sim.kafka.copies), ("Completed", 1));
+    assert_eq!(bytes(&sim, &[0, 1, 2, 3]), [100; 4]);
 }
 
 #[test]

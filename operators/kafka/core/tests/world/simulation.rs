@@ -40,6 +40,8 @@ pub struct Simulation {
     /// What people ask for.
     pub asked: Vec<Companion>,
     pub crash_after: Option<u32>,
+    /// The next intent is refused: nothing of it is done, and the status is written all the same.
+    pub refuse: bool,
     pub writes: u32,
     pub intents: Vec<String>,
     pub blocked: Vec<String>,
@@ -75,6 +77,7 @@ impl Simulation {
             resource: resource(spec),
             asked: vec![],
             crash_after: None,
+            refuse: false,
             writes: 0,
             intents: vec![],
             blocked: vec![],
@@ -190,6 +193,10 @@ impl Simulation {
         }
         if let Some(intent) = &plan.intent {
             self.intents.push(intent.reason().to_owned());
+            if std::mem::take(&mut self.refuse) {
+                self.trace.push(format!("(refused: {})", intent.message()));
+                return Ok(());
+            }
             self.trace.push(format!("-- {}", intent.message()));
             return self.act(desired, observed, intent);
         }
