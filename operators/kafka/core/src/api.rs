@@ -2,6 +2,7 @@
 
 pub mod kafka_rebalance;
 mod rebalance;
+mod rolling;
 mod status;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use rebalance::{HotMode, HotPartitions, OnScaleUp, Rebalance};
+pub use rolling::{MAX_ISR_HEADROOM, Rolling};
 pub use status::{Endpoints, HotStatus, KafkaClusterStatus, NodeStatus, Purpose, RebalanceStatus};
 
 /// Longest allowed name of a `KafkaCluster` and its longest pool together: StatefulSet names must stay within 52 characters.
@@ -82,6 +84,10 @@ pub struct KafkaClusterSpec {
     /// How replicas are moved from node to node.
     #[serde(default)]
     pub rebalance: Rebalance,
+
+    /// How changes go from node to node.
+    #[serde(default)]
+    pub rolling: Rolling,
 
     /// The PodDisruptionBudget.
     #[serde(default)]

@@ -12,7 +12,10 @@ use semver::Version;
 
 use crate::{
     APPLICATION,
-    api::{HotMode, HotPartitions, KafkaCluster, MAX_NAMES, NodePool, OnScaleUp, Rebalance},
+    api::{
+        HotMode, HotPartitions, KafkaCluster, MAX_ISR_HEADROOM, MAX_NAMES, NodePool, OnScaleUp, Rebalance,
+        Rolling,
+    },
     settings, versions,
 };
 pub use ballast_core::environment::Environment;
@@ -45,6 +48,8 @@ pub struct Desired {
     pub spread: bool,
     /// What is done about brokers that have too much traffic.
     pub hot: Hot,
+    /// How many replicas more than `min.insync.replicas` must stay in sync while a node is restarted.
+    pub isr_headroom: usize,
     /// Whether there is a PodDisruptionBudget.
     pub budget: bool,
     /// Nothing is to be changed.
@@ -161,6 +166,7 @@ pub fn validate(resource: &KafkaCluster, environment: &Environment) -> Result<De
     let metadata_level = metadata_level(version.as_ref(), spec.metadata_version.as_deref(), &mut invalid);
     let throttle = throttle(&spec.rebalance, &mut invalid);
     let hot = hot(&spec.rebalance.hot_partitions, &mut invalid);
+    let isr_headroom = isr_headroom(&spec.rolling, &mut invalid);
     let pools = pools::resolve(&spec.node_pools, &mut invalid);
     let (Some(version), true) = (version, invalid.is_empty()) else {
         return Err(invalid);
@@ -185,6 +191,7 @@ pub fn validate(resource: &KafkaCluster, environment: &Environment) -> Result<De
         concurrency: usize::try_from(spec.rebalance.concurrency).unwrap_or(1),
         hot,
         spread: spec.rebalance.on_scale_up == OnScaleUp::Spread,
+        isr_headroom,
         budget: spec.disruption_budget.enabled,
         paused: spec.paused || annotations.get(label::PAUSED).is_some_and(|value| value == "true"),
         restart_at: annotations.get(label::RESTART).cloned(),
@@ -252,6 +259,15 @@ fn hot(spec: &HotPartitions, invalid: &mut Vec<Invalid>) -> Hot {
     };
     let max_bytes = spec.max_bytes.as_ref().and_then(bytes);
     Hot { mode: spec.mode, threshold: f64::from(spec.threshold) / 100.0, max_bytes }
+}
+
+fn isr_headroom(rolling: &Rolling, invalid: &mut Vec<Invalid>) -> usize {
+    let headroom = rolling.isr_headroom;
+    if !(0..=MAX_ISR_HEADROOM).contains(&headroom) {
+        let message = format!("must be 0 to {MAX_ISR_HEADROOM}, is {headroom}");
+        invalid.push(Invalid::new("spec.rolling.isrHeadroom", message));
+    }
+    usize::try_from(headroom).unwrap_or(0)
 }
 
 fn notes(desired: &Desired) -> Vec<String> {

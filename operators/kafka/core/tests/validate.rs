@@ -47,6 +47,7 @@ fn pool(more: &Value) -> Value {
 #[case(json!({"rebalance": {"hotPartitions": {"threshold": 105}}}), "spec.rebalance.hotPartitions.threshold", "111 to 1000")]
 #[case(json!({"rebalance": {"hotPartitions": {"maxBytes": "lots"}}}), "spec.rebalance.hotPartitions.maxBytes", "lots")]
 #[case(json!({"rebalance": {"concurrency": 0}}), "spec.rebalance.concurrency", "1 to 100")]
+#[case(json!({"rolling": {"isrHeadroom": -1}}), "spec.rolling.isrHeadroom", "0 to 100")]
 #[case(json!({"version": "4.1.2", "metadataVersion": "4.4"}), "spec.metadataVersion", "no node of version 4.1 can read")]
 #[case(json!({"metadataVersion": "3.9"}), "spec.metadataVersion", "give one of 4.0")]
 #[case(pool(&json!({"replicas": 2})), "spec.nodePools[].replicas", "1, 3 or 5 controllers")]

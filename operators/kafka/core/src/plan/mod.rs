@@ -7,6 +7,7 @@ mod batch;
 mod bootstrap;
 mod drain;
 mod even;
+mod insync;
 mod lost;
 mod metadata;
 mod nodes;

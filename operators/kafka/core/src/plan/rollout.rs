@@ -2,18 +2,13 @@
 //!
 //! Only the node whose turn it is carries the new template. A node that has it and does not serve stops everything.
 
-use std::fmt::Write as _;
-
 use ballast_core::plan::Blocked;
 
-use super::{Context, Next, metadata, objects, state};
+use super::{Context, Next, insync, metadata, objects, state};
 use crate::{
     intent::Intent,
-    observed::{CAUGHT_UP, Node, Partition},
+    observed::{CAUGHT_UP, Node},
 };
-
-/// At most so many partitions are named.
-const NAMED: usize = 5;
 
 /// A node that certainly does not run gets the wanted template, whatever the others do: so mending or reverting a bad change
 /// recovers a cluster that the change brought down.
@@ -63,7 +58,9 @@ pub(super) fn next(context: &Context<'_>) -> Next {
     if !blocked.is_empty() {
         return Next::Wait(blocked);
     }
-    update(context, node, "its template is not the wanted one").map_or(Next::Nothing, Next::Do)
+    let mut why = "its template is not the wanted one".to_owned();
+    why.extend(insync::never_safe(context, node).map(|them| format!("; {them}")));
+    update(context, node, &why).map_or(Next::Nothing, Next::Do)
 }
 
 /// Whether it is to have a pod.
@@ -113,7 +110,7 @@ fn before_restart(context: &Context<'_>, node: &Node) -> Vec<Blocked> {
                 "PartitionsUnknown",
                 "Kafka does not tell which replicas are in sync",
             )),
-            Some(partitions) => blocked.extend(at_risk(partitions, node)),
+            Some(partitions) => blocked.extend(insync::at_risk(context, partitions, node)),
         }
     }
     blocked
@@ -128,32 +125,4 @@ fn quorum_without(context: &Context<'_>, node: &Node) -> bool {
     }
     let left = quorum.voters.iter().filter(|voter| voter.id != node.id && quorum.caught_up(voter, CAUGHT_UP));
     left.count() > quorum.voters.len() / 2
-}
-
-/// Partitions that would have fewer replicas in sync than they need. One that can never be safe (as many replicas as it
-/// needs in sync, or fewer) does not hold anything up: its topic is not made for restarts.
-fn at_risk(partitions: &[Partition], node: &Node) -> Option<Blocked> {
-    let risky: Vec<&Partition> = partitions
-        .iter()
-        .filter(|partition| partition.replicas.contains(&node.id))
-        .filter(|partition| {
-            let left = partition.isr.iter().filter(|id| **id != node.id).count();
-            // How many it needs is not known: all are needed.
-            let least = partition.min_isr.unwrap_or(partition.replicas.len());
-            partition.min_isr.is_none_or(|least| partition.replicas.len() > least) && left < least
-        })
-        .collect();
-    let first = risky.first()?;
-    let mut names = format!("{}-{}", first.topic, first.index);
-    for partition in risky.iter().skip(1).take(NAMED - 1) {
-        let _ = write!(names, ", {}-{}", partition.topic, partition.index);
-    }
-    if risky.len() > NAMED {
-        let _ = write!(names, " and {} more", risky.len() - NAMED);
-    }
-    Some(Blocked::new(
-        "partitions-stay-available",
-        "PartitionsAtRisk",
-        format!("without {} too few replicas would be in sync of {names}", node.name),
-    ))
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod drain;
+mod headroom;
 mod hot;
 mod lost;
 mod model;

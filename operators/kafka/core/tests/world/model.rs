@@ -34,6 +34,10 @@ pub struct Kafka {
     stuck: BTreeSet<String>,
     /// Nodes that answer, and do not follow the quorum's leader.
     pub lagging: Vec<i32>,
+    /// Brokers that run and whose replicas are behind.
+    pub behind: BTreeSet<i32>,
+    /// `min.insync.replicas` of all topics; `None`: it is not told.
+    pub min_isr: Option<usize>,
     /// Partitions, by topic and number.
     pub partitions: BTreeMap<(String, i32), Placed>,
     /// Brokers that take nothing new.
@@ -125,6 +129,11 @@ fn reads(image: &str) -> i16 {
 }
 
 impl Kafka {
+    /// One whose topics need two replicas in sync.
+    pub fn new() -> Self {
+        Self { min_isr: Some(2), ..Self::default() }
+    }
+
     /// Lets the cluster use a newer level.
     pub fn finalize(&mut self, level: i16) {
         assert!(level > self.level, "{level} after {}", self.level);
@@ -296,7 +305,8 @@ impl Kafka {
         );
         answers.metadata_level = Some(self.level);
         let partition = |((topic, index), placed): (&(String, i32), &Placed)| {
-            let follows = |id: &i32| self.process(*id).is_some() && !placed.behind.contains(id);
+            let behind = |id: &i32| placed.behind.contains(id) || self.behind.contains(id);
+            let follows = |id: &i32| self.process(*id).is_some() && !behind(id);
             let isr: Vec<i32> = placed.base().into_iter().filter(follows).collect();
             Partition {
                 topic: topic.clone(),
@@ -304,7 +314,7 @@ impl Kafka {
                 leader: isr.first().copied(),
                 isr,
                 replicas: placed.replicas.clone(),
-                min_isr: Some(2),
+                min_isr: self.min_isr,
             }
         };
         answers.partitions = (!self.blind).then(|| self.partitions.iter().map(partition).collect());

@@ -73,7 +73,7 @@ impl Simulation {
         let nodes = [("n1", "a"), ("n2", "b"), ("n3", "c"), ("n4", "a"), ("n5", "b"), ("n6", "c")];
         Self {
             world: World::new(&nodes, now),
-            kafka: Kafka::default(),
+            kafka: Kafka::new(),
             resource: resource(spec),
             asked: vec![],
             crash_after: None,
