@@ -231,4 +231,11 @@ pub struct Jvm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 32))]
     pub heap: Option<String>,
+
+    /// Flags, for instance `-XX:MaxGCPauseMillis=50`, which come after the operator's own: `-XX:` switches and plain values, and a few `-D` properties.
+    /// What reads or writes files, loads code, runs programs or reaches out is refused; the heap has its own field. `-XX:+UseZGC` takes the place of
+    /// the collector that is there by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(min = 1, max = 128)))]
+    pub options: Vec<String>,
 }

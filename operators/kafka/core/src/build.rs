@@ -24,7 +24,7 @@ use k8s_openapi::api::{
 use serde_json::{Value, json};
 
 use crate::{
-    APPLICATION, CLIENT_PORT, CONTROLLER_PORT, departing,
+    APPLICATION, CLIENT_PORT, CONTROLLER_PORT, departing, jvm,
     validate::{Desired, Pool},
 };
 
@@ -172,7 +172,8 @@ fn member(desired: &Desired, pool: &Pool, place: &Place) -> Member {
             pull_policy: None,
             command: java(
                 pool.heap,
-                &["-Xms", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"],
+                &collector(pool),
+                &pool.options,
                 &["kafka.Kafka", "/ballast/server.properties"],
             ),
             ports: ports.into_iter().filter(|(has, _)| *has).map(|(_, port)| port).collect(),
@@ -227,6 +228,7 @@ fn format(desired: &Desired, pool: &Pool) -> Setup {
         command: java(
             FORMAT_HEAP,
             &["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+            &[],
             &[
                 "kafka.tools.StorageTool",
                 "format",
@@ -242,8 +244,19 @@ fn format(desired: &Desired, pool: &Pool) -> Setup {
 
 const FORMAT_HEAP: u64 = 128 << 20;
 
-/// A Java program of Kafka's with this heap in bytes. `-Xms` stands for a heap that is there from the beginning.
-fn java(heap: u64, flags: &[&str], program: &[&str]) -> Vec<String> {
+/// G1 as Kafka's own scripts have it. The JVM does not start with two collectors, so that another one takes the place of G1.
+fn collector(pool: &Pool) -> Vec<&'static str> {
+    let mut flags = vec!["-Xms"];
+    if jvm::collectors(&pool.options).next().is_none() {
+        flags.push("-XX:+UseG1GC");
+    }
+    flags.extend(["-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"]);
+    flags
+}
+
+/// A Java program of Kafka's with this heap in bytes. `-Xms` stands for a heap that is there from the beginning; `options` come last, so that
+/// they count.
+fn java(heap: u64, flags: &[&str], options: &[String], program: &[&str]) -> Vec<String> {
     let size = |flag: &str| format!("{flag}{}k", heap >> 10);
     let flags = flags.iter().map(|flag| if *flag == "-Xms" { size(flag) } else { (*flag).to_owned() });
     ["java".to_owned(), size("-Xmx")]
@@ -259,6 +272,7 @@ fn java(heap: u64, flags: &[&str], program: &[&str]) -> Vec<String> {
             ]
             .map(str::to_owned),
         )
+        .chain(options.iter().cloned())
         .chain(program.iter().map(|argument| (*argument).to_owned()))
         .collect()
 }

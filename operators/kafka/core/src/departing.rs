@@ -105,6 +105,7 @@ impl Pool {
             owned: false,
             retain: true,
             heap: 0,
+            options: vec![],
             overlay: None,
             resources: Value::Null,
             grace_seconds: 0,

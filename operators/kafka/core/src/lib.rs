@@ -12,12 +12,13 @@
 //! | [`status`] | what users read |
 //! | [`moving`], [`relocation`] | what has to be known to move replicas, and why they move |
 //! | [`rebalance`] | where partitions go |
-//! | [`versions`], [`settings`] | what is known of Kafka's versions and configuration keys |
+//! | [`versions`], [`settings`], [`jvm`] | what is known of Kafka's versions and configuration keys, and of flags of the JVM |
 
 pub mod api;
 pub mod build;
 mod departing;
 pub mod intent;
+pub mod jvm;
 pub mod moving;
 pub mod observed;
 pub mod plan;

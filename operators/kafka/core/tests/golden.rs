@@ -93,3 +93,18 @@ fn a_setting_restarts_everybody_and_resources_of_a_pool_that_pool() {
     assert_eq!(before["controller"], after["controller"]);
     assert_ne!(before["broker"], after["broker"]);
 }
+
+#[test]
+fn flags_of_the_jvm_come_last_and_another_collector_takes_the_place_of_the_default_one() {
+    let mut changed = resource(FULL);
+    let options = ["-XX:+UseZGC", "-XX:MaxGCPauseMillis=5"].map(str::to_owned);
+    changed.spec.node_pools[1].jvm.options = options.to_vec();
+    let (before, after) = (hashes(&resource(FULL)), hashes(&changed));
+    assert_eq!(before["controller"], after["controller"]);
+    assert_ne!(before["broker"], after["broker"]);
+    let objects = yaml(&build::everything(&desired(&changed)));
+    let last = "- -cp\n        - /opt/kafka/libs/*\n        - -XX:+UseZGC\n        - -XX:MaxGCPauseMillis=5\n        - kafka.Kafka\n";
+    let squeezed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    assert_eq!(squeezed(&objects).matches(&squeezed(last)).count(), 3, "the brokers alone");
+    assert_eq!(objects.matches("-XX:+UseG1GC").count(), 3, "the controllers alone");
+}

@@ -63,6 +63,9 @@ fn pool(more: &Value) -> Value {
     "leaves 98 ids"
 )]
 #[case(pool(&json!({"jvm": {"heap": "1Mi"}})), "spec.nodePools[0].jvm.heap", "at least 128Mi")]
+#[case(pool(&json!({"jvm": {"options": ["-XX:+UseZGC", "-javaagent:/x"]}})), "spec.nodePools[0].jvm.options[1]", "load code")]
+#[case(pool(&json!({"jvm": {"options": ["-XX:+UseZGC", "-XX:+UseG1GC"]}})), "spec.nodePools[0].jvm.options", "UseZGC, UseG1GC; keep one")]
+#[case(pool(&json!({"jvm": {"options": vec!["-XX:+UseZGC"; 33]}})), "spec.nodePools[0].jvm.options", "at most 32")]
 #[case(
     pool(&json!({"storage": {"volumes": [{"name": "data", "size": "1Mi"}]}})),
     "spec.nodePools[0].storage.volumes[data].size",

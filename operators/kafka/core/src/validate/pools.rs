@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     APPLICATION, POOL_WIDTH,
     api::{NodePool, Role, WhenDeleted, WhenScaled},
+    jvm,
 };
 
 /// A resolved pool.
@@ -42,6 +43,8 @@ pub struct Pool {
     pub retain: bool,
     /// Size of the heap in bytes.
     pub heap: u64,
+    /// The user's flags of the JVM.
+    pub options: Vec<String>,
     /// CPU and memory.
     pub resources: Value,
     /// The user's pod overlay.
@@ -184,6 +187,7 @@ fn one(pool: &NodePool, start: i32, field: &str, invalid: &mut Vec<Invalid>) -> 
         owned: pool.storage.when_deleted == WhenDeleted::Delete,
         retain: pool.storage.when_scaled == WhenScaled::Retain,
         heap: heap(pool, &resources, field, invalid),
+        options: options(pool, field, invalid),
         overlay: overlay(pool, field, invalid),
         grace_seconds: pool
             .pod
@@ -243,6 +247,28 @@ fn heap(pool: &NodePool, resources: &Value, field: &str, invalid: &mut Vec<Inval
         (Some(heap), _) => return heap,
     }
     GIB
+}
+
+fn options(pool: &NodePool, field: &str, invalid: &mut Vec<Invalid>) -> Vec<String> {
+    let field = format!("{field}.jvm.options");
+    let flags = &pool.jvm.options;
+    if flags.len() > jvm::MOST {
+        invalid
+            .push(Invalid::new(&field, format!("may have at most {} flags, has {}", jvm::MOST, flags.len())));
+    }
+    for (index, flag) in flags.iter().enumerate() {
+        if let Err(message) = jvm::check(flag) {
+            invalid.push(Invalid::new(format!("{field}[{index}]"), message));
+        }
+    }
+    let collectors: Vec<&str> = jvm::collectors(flags).collect();
+    if collectors.len() > 1 {
+        invalid.push(Invalid::new(
+            field,
+            format!("names more than one collector: {}; keep one", collectors.join(", ")),
+        ));
+    }
+    flags.clone()
 }
 
 fn overlay(pool: &NodePool, field: &str, invalid: &mut Vec<Invalid>) -> Option<Overlay> {
