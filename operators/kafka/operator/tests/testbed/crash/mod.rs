@@ -16,7 +16,16 @@ use crate::bed::bed;
 
 #[rstest]
 fn killed(
-    #[values(Path::Create, Path::Drain, Path::Roll, Path::MoreVoters, Path::FewerVoters, Path::Lost)]
+    #[values(
+        Path::Create,
+        Path::Drain,
+        Path::Roll,
+        Path::MoreVoters,
+        Path::FewerVoters,
+        Path::Shrink,
+        Path::Rebalance,
+        Path::Lost
+    )]
     path: Path,
 ) {
     exhaust(path);

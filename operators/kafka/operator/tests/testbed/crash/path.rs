@@ -1,14 +1,15 @@
 //! What an operator has to do in a run.
 
 use anyhow::{Context as _, Result, ensure};
-use ballast_testbed::wait;
+use ballast_kafka_core::api::kafka_rebalance::KafkaRebalance;
+use ballast_testbed::wait::{self, Seen};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::{Api, Client, ResourceExt, api::DeleteParams};
 use serde_json::{Value, json};
 
 use crate::{
     bed::{bed, kafka},
-    cluster::{DEADLINE, create, edit, ready, topic},
+    cluster::{DEADLINE, NAME, create, edit, ready, topic},
 };
 
 /// A way through an operator's work.
@@ -24,6 +25,10 @@ pub enum Path {
     MoreVoters,
     /// Three controllers → one.
     FewerVoters,
+    /// Five nodes that are both → three: votes and partitions leave.
+    Shrink,
+    /// One of four brokers is emptied since a `KafkaRebalance` asks for it, and is let in again when that is deleted.
+    Rebalance,
     /// The disk of a node that is both is emptied, and its pod deleted.
     Lost,
 }
@@ -44,6 +49,12 @@ impl Path {
         let spec = match self {
             Self::Create => return Ok(()),
             Self::Drain => split(1, 4),
+            Self::Rebalance => {
+                let mut spec = split(1, 4);
+                spec["rebalance"]["onScaleUp"] = json!("Nothing");
+                spec
+            }
+            Self::Shrink => nodes(5),
             Self::Roll | Self::Lost => nodes(3),
             Self::MoreVoters => split(1, 1),
             Self::FewerVoters => split(3, 1),
@@ -52,7 +63,11 @@ impl Path {
         ready(client, namespace).await?;
         match self {
             Self::Create | Self::MoreVoters | Self::FewerVoters => Ok(()),
-            Self::Drain => {
+            Self::Shrink => {
+                topic(namespace, "wide", &[(&[0, 3, 4], 10 * MB), (&[4, 2, 1], MB), (&[0, 1, 2], 50 * MB)])?;
+                topic(namespace, "single", &[(&[3], 4 * MB), (&[1], 2 * MB), (&[4], 100)])
+            }
+            Self::Drain | Self::Rebalance => {
                 topic(namespace, "wide", &[(&[0, 1, 3], 10 * MB), (&[3, 2, 1], MB), (&[0, 1, 2], 50 * MB)])?;
                 topic(namespace, "pair", &[(&[3, 0], 15 * MB), (&[1, 3], 0), (&[0, 2], 5 * MB)])?;
                 topic(namespace, "single", &[(&[3], 4 * MB), (&[1], 2 * MB), (&[3], 100)])
@@ -67,10 +82,15 @@ impl Path {
 
     /// The least that has to be copied, in bytes: known once everything is there.
     pub fn bound(self, namespace: &str) -> Result<u64> {
-        match self {
-            Self::Drain => kafka().edit(namespace, |kafka| kafka.bound(3)).context("no node has started"),
-            _ => Ok(0),
-        }
+        let leaving = match self {
+            Self::Drain => &[3][..],
+            Self::Shrink => &[3, 4],
+            Self::Rebalance => &[1],
+            _ => return Ok(0),
+        };
+        let bound =
+            |node: &i32| kafka().edit(namespace, |kafka| kafka.bound(*node)).context("no node has started");
+        leaving.iter().map(bound).sum()
     }
 
     /// What happens; returns when the operator has answered it fully.
@@ -78,6 +98,35 @@ impl Path {
         match self {
             Self::Create => create(client, namespace, &nodes(3)).await?,
             Self::Drain => edit(client, namespace, &split(1, 3)).await?,
+            Self::Shrink => edit(client, namespace, &nodes(3)).await?,
+            Self::Rebalance => {
+                let api: Api<KafkaRebalance> = Api::namespaced(client.clone(), namespace);
+                let asked = json!({"cluster": NAME, "mode": "Drain", "nodeIds": [1]});
+                let resource = json!({
+                    "apiVersion": "kafka.ballast.dev/v1alpha1",
+                    "kind": "KafkaRebalance",
+                    "metadata": {"name": "one"},
+                    "spec": asked,
+                });
+                api.create(&PostParams::default(), &serde_json::from_value(resource)?).await?;
+                wait::until_in(
+                    client,
+                    namespace,
+                    DEADLINE,
+                    &format!("{namespace}: broker 1 to be empty"),
+                    || async {
+                        let status = api.get("one").await?.status.unwrap_or_default();
+                        let told = serde_json::to_string(&status)?;
+                        Ok(if status.state == "Completed" { Seen::Met(()) } else { Seen::NotYet(told) })
+                    },
+                )
+                .await?;
+                api.delete("one", &DeleteParams::default()).await?;
+                wait::until(DEADLINE, &format!("{namespace}: no cordon"), || async {
+                    Ok(kafka().edit(namespace, |kafka| kafka.configs.is_empty()).filter(|none| *none))
+                })
+                .await?;
+            }
             Self::Roll => edit(client, namespace, &json!({"config": {"num.network.threads": "5"}})).await?,
             Self::MoreVoters => edit(client, namespace, &split(3, 1)).await?,
             Self::FewerVoters => edit(client, namespace, &split(1, 1)).await?,
@@ -98,7 +147,8 @@ impl Path {
     /// What must be so at the end: who votes, who is known, and that all partitions are whole.
     pub fn check(self, namespace: &str) -> Result<()> {
         let expected = match self {
-            Self::Create | Self::Roll | Self::Lost => (vec![0, 1, 2], vec![0, 1, 2]),
+            Self::Rebalance => (vec![100], vec![0, 1, 2, 3]),
+            Self::Create | Self::Roll | Self::Lost | Self::Shrink => (vec![0, 1, 2], vec![0, 1, 2]),
             Self::Drain => (vec![100], vec![0, 1, 2]),
             Self::MoreVoters => (vec![100, 101, 102], vec![0]),
             Self::FewerVoters => (vec![100], vec![0]),
