@@ -47,6 +47,11 @@ impl<'a> Stream<'a> {
             "enable.idempotence=true",
             "--command-property",
             "delivery.timeout.ms=180000",
+            // The tool's own defaults, 3 retries of 1.5 s, are not what a client has: it would give up while a node restarts.
+            "--command-property",
+            "retries=2147483647",
+            "--command-property",
+            "request.timeout.ms=10000",
         ];
         let pod: Pod = serde_json::from_value(json!({
             "metadata": {"name": POD, "namespace": cluster.namespace},

@@ -4,7 +4,10 @@ use anyhow::{Context as _, Result, ensure};
 use ballast_kafka_core::api::kafka_rebalance::KafkaRebalance;
 use ballast_testbed::wait::{self, Seen};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
-use kube::{Api, Client, ResourceExt, api::DeleteParams};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{DeleteParams, PostParams},
+};
 use serde_json::{Value, json};
 
 use crate::{
