@@ -13,6 +13,9 @@ const CLIENT: &str = "CLIENT";
 /// Name of the listener of the controllers.
 const CONTROLLER: &str = "CONTROLLER";
 
+/// Whom a node asks for the quorum.
+pub(super) const QUORUM: &str = "controller.quorum.bootstrap.servers";
+
 /// A heap below this cannot hold the log cleaner's buffer of 128 MiB, which Kafka asks for by default.
 const SMALL_HEAP: u64 = 1 << 30;
 
@@ -32,10 +35,7 @@ pub(super) fn server(desired: &Desired, pool: &Pool) -> Document {
     }
     file.set("node.id", "${BALLAST_ORDINAL}")
         .set("process.roles", roles.join(","))
-        .set(
-            "controller.quorum.bootstrap.servers",
-            format!("{}:{CONTROLLER_PORT}", controllers_host(desired)),
-        )
+        .set(QUORUM, format!("{}:{CONTROLLER_PORT}", controllers_host(desired)))
         .set("controller.listener.names", CONTROLLER)
         .set("listeners", listeners(""))
         .set("advertised.listeners", listeners("${BALLAST_HOST}"))

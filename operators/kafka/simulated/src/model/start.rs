@@ -87,6 +87,9 @@ impl Kafka {
                 name.0, name.1
             ));
         }
+        if boot == Boot::Joining {
+            self.must_find_quorum(process);
+        }
         let directory = self.new_id();
         let disk = Disk { node, directory, replicas: BTreeMap::new() };
         self.disks.insert(process.disk.clone(), disk);
@@ -99,6 +102,21 @@ impl Kafka {
             let voter = super::Voter { directory, host: process.host.clone() };
             self.voters = [(node, voter)].into();
             self.leader = None;
+        }
+    }
+
+    /// A node that has no data yet asks whom its file names. A name behind which it is itself may lead it to itself, and then it
+    /// asks nobody else: the connection works.
+    fn must_find_quorum(&mut self, process: &Process) {
+        let Some(servers) = process.settings.get("controller.quorum.bootstrap.servers") else { return };
+        let hosts: Vec<&str> = servers
+            .split(',')
+            .map(|server| server.rsplit_once(':').map_or(server, |(host, _)| host))
+            .collect();
+        let votes =
+            |host: &&str| self.voters.iter().any(|(id, voter)| *id != process.node && voter.host == *host);
+        if !hosts.iter().all(votes) {
+            self.violation(format!("node {} looks for the quorum at {servers}", process.node));
         }
     }
 
