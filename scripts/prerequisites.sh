@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(
-  busybox-static ca-certificates conntrack coreutils curl e2fsprogs gcc iproute2 iptables libc-bin libc6-dev libfaketime
+  busybox-static ca-certificates conntrack coreutils curl e2fsprogs g++ gcc iproute2 iptables libc-bin libc6-dev libfaketime
   libprotobuf-dev libseccomp-dev make mount pkg-config protobuf-compiler util-linux xfsprogs
 )
 go_minor=26

@@ -2,9 +2,12 @@
 //!
 //! `GET /stats` tells how it goes, `POST /verify` stops and reads everything back, `POST /pause` and `POST /resume`
 //! do what they say, `POST /reset-gap` forgets the longest gap between two acknowledgements. `GET /members` tells how
-//! etcd's member list changed and what was wrong with that, `POST /inspect` compares what the members hold.
+//! etcd's member list changed and what was wrong with that, `POST /inspect` compares what the members hold. Kafka's ledger
+//! has `POST /stop` in place of pauses: what is on its way when writing stops is settled by and by, as `GET /stats` tells.
 
 mod etcd;
+mod gap;
+mod kafka;
 mod members;
 mod record;
 mod writer;
@@ -66,6 +69,8 @@ enum Application {
         #[arg(long)]
         run: Option<String>,
     },
+    /// Writes to Kafka.
+    Kafka(kafka::Arguments),
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -79,15 +84,28 @@ fn duration(text: &str) -> Result<Duration, String> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     tracing_subscriber::fmt().with_ansi(false).init();
-    let Application::Etcd { endpoints, listen, interval, keys, run } = Arguments::parse().application;
+    match Arguments::parse().application {
+        Application::Etcd { endpoints, listen, interval, keys, run } => {
+            etcd_ledger(endpoints, listen, interval, keys, run).await
+        }
+        Application::Kafka(arguments) => kafka_ledger(arguments).await,
+    }
+}
+
+async fn etcd_ledger(
+    endpoints: Vec<String>,
+    listen: SocketAddr,
+    interval: Duration,
+    keys: u64,
+    run: Option<String>,
+) -> Result<()> {
     let run = run.unwrap_or_else(|| Timestamp::now().as_millisecond().to_string());
     let ledger = Ledger::new(format!("ledger/{run}/"), keys, RECORDS);
     let history = Arc::new(Mutex::new(History::default()));
     let watching = tokio::spawn(members::watch(endpoints.clone(), history.clone()));
     let writer = Arc::new(Writer::new(run, ledger, Etcd::new(endpoints), interval));
 
-    let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
-    tracing::info!("answering on {listen}");
+    let listener = listen_on(listen).await?;
     let work = tokio::spawn({
         let writer = writer.clone();
         async move { writer.work().await }
@@ -98,6 +116,23 @@ async fn main() -> Result<()> {
     watching.abort();
     tracing::info!(stats = serde_json::to_string(&writer.stats())?, "stopped");
     Ok(())
+}
+
+async fn kafka_ledger(arguments: kafka::Arguments) -> Result<()> {
+    let listener = listen_on(arguments.listen).await?;
+    let (router, work) = kafka::begin(arguments);
+    let serve = async { axum::serve(listener, router).with_graceful_shutdown(stopped()).await };
+    tokio::select! {
+        served = serve => served.context("cannot serve"),
+        // Only an error ends it.
+        worked = work => worked,
+    }
+}
+
+async fn listen_on(address: SocketAddr) -> Result<TcpListener> {
+    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+    tracing::info!("answering on {}", listener.local_addr()?);
+    Ok(listener)
 }
 
 fn router(writer: Arc<Writer>) -> Router {

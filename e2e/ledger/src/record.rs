@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::gap::Gap;
+
 /// Entries of a list in an answer, at most; the counts beside it are complete.
 const LISTED: usize = 100;
 
@@ -99,42 +101,6 @@ pub(crate) struct Ledger {
     last_acknowledged: Option<u64>,
     last_error: Option<(u64, String)>,
     gap: Gap,
-}
-
-/// The longest time without an acknowledgement.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Gap {
-    /// Counted from here; `None` before the first acknowledgement and while paused.
-    since: Option<u64>,
-    longest: u64,
-    ended: Option<u64>,
-}
-
-impl Gap {
-    fn acknowledged(&mut self, now: u64) {
-        *self = self.until(now);
-        self.since = Some(now);
-    }
-
-    /// With the gap that is still open.
-    fn until(mut self, now: u64) -> Self {
-        let open = self.since.map_or(0, |since| now.saturating_sub(since));
-        if open > self.longest {
-            self.longest = open;
-            self.ended = Some(now);
-        }
-        self
-    }
-
-    /// How long it was, in milliseconds.
-    pub(crate) fn longest(&self) -> u64 {
-        self.longest
-    }
-
-    /// When it ended, or now if it is still open; `None` if there was none.
-    pub(crate) fn ended(&self) -> Option<u64> {
-        self.ended
-    }
 }
 
 impl Ledger {
@@ -224,19 +190,18 @@ impl Ledger {
 
     /// Forgets the longest gap; counts from now.
     pub(crate) fn reset_gap(&mut self, now: u64) {
-        self.gap = Gap { since: self.gap.since.map(|_| now), ..Gap::default() };
+        self.gap.reset(now);
     }
 
     /// Writing stops on purpose: the time until the next acknowledgement is nobody's fault.
     pub(crate) fn pause(&mut self, now: u64) {
-        self.gap = self.gap.until(now);
-        self.gap.since = None;
+        self.gap.pause(now);
     }
 
     /// Writing starts again.
     pub(crate) fn resume(&mut self, now: u64) {
-        if self.gap.since.is_none() && self.last_acknowledged.is_some() {
-            self.gap.since = Some(now);
+        if self.last_acknowledged.is_some() {
+            self.gap.resume(now);
         }
     }
 

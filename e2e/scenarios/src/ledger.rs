@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use crate::{install::LEDGER_IMAGE, proxy};
 
-const PORT: u16 = 8080;
+/// Where a ledger answers.
+pub(crate) const PORT: u16 = 8080;
 /// Several times what a name server may remember that a name is unknown.
 const INSPECTION: Duration = Duration::from_secs(30);
 
@@ -34,29 +35,35 @@ pub(crate) struct Stats {
     pub(crate) longest_gap_ms: u64,
 }
 
+/// Starts a ledger with these arguments, in a pod of this name.
+pub(crate) async fn begin(client: &Client, namespace: &str, name: &str, arguments: &[&str]) -> Result<()> {
+    let manifest: Pod = serde_json::from_value(json!({
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "ledger"}},
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 1,
+            "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+            // The ledger outlives the loss of any node that a scenario takes away.
+            "tolerations": [{"operator": "Exists"}],
+            "containers": [{
+                "name": "ledger",
+                "image": LEDGER_IMAGE,
+                "args": arguments,
+                "securityContext": {"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}},
+            }],
+        },
+    }))?;
+    let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    api.create(&PostParams::default(), &manifest).await.context("cannot start the ledger")?;
+    Ok(())
+}
+
 impl Ledger {
     /// Starts one that writes to these endpoints, and waits for its first acknowledged write.
     pub(crate) async fn start(client: &Client, namespace: &str, endpoint: &str) -> Result<Self> {
         let pod = "ledger".to_owned();
-        let manifest: Pod = serde_json::from_value(json!({
-            "metadata": {"name": pod, "namespace": namespace, "labels": {"app": "ledger"}},
-            "spec": {
-                "restartPolicy": "Never",
-                "automountServiceAccountToken": false,
-                "terminationGracePeriodSeconds": 1,
-                "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
-                // The ledger outlives the loss of any node that a scenario takes away.
-                "tolerations": [{"operator": "Exists"}],
-                "containers": [{
-                    "name": "ledger",
-                    "image": LEDGER_IMAGE,
-                    "args": ["etcd", "--endpoints", endpoint, "--interval", "10ms"],
-                    "securityContext": {"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}},
-                }],
-            },
-        }))?;
-        let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
-        api.create(&PostParams::default(), &manifest).await.context("cannot start the ledger")?;
+        begin(client, namespace, &pod, &["etcd", "--endpoints", endpoint, "--interval", "10ms"]).await?;
         let ledger = Self { client: client.clone(), namespace: namespace.to_owned(), pod };
         ledger.progress(1).await?;
         Ok(ledger)

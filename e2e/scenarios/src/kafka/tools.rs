@@ -36,9 +36,14 @@ impl Tools<'_> {
         self.run(node, "TopicCommand", &arguments, "").await.map(drop)
     }
 
+    /// Where clients of the cluster begin.
+    pub(crate) fn bootstrap(self) -> String {
+        format!("{}-client:9092", self.cluster)
+    }
+
     /// The command line of a tool.
-    pub(crate) fn command(self, class: &str, arguments: &[&str]) -> Vec<String> {
-        let server = format!("{}-client:9092", self.cluster);
+    fn command(self, class: &str, arguments: &[&str]) -> Vec<String> {
+        let server = self.bootstrap();
         let class = format!("org.apache.kafka.tools.{class}");
         let words = JAVA.iter().copied().chain([class.as_str(), "--bootstrap-server", server.as_str()]);
         words.chain(arguments.iter().copied()).map(str::to_owned).collect()
