@@ -12,7 +12,7 @@ export CARGO_TARGET_DIR ?= $(BALLAST_CACHE)/target
 unexport KUBECONFIG
 # A kubeconfig: demo and e2e then use that cluster instead of the local one.
 CLUSTER ?=
-# Which operator the demonstration shows.
+# Which operator the demonstration shows, and chaos meets.
 OPERATOR ?= etcd
 # For how long chaos breaks things, and the schedule to repeat.
 MINUTES ?= 10
@@ -70,8 +70,8 @@ test-full: testbed kafka ## The same with many more random cases and every crash
 e2e: lab java ## The scenarios on the local cluster or on CLUSTER; ARGS="--gate" or names
 	@$(E2E) run $(CLUSTER_ARGUMENT) $(ARGS)
 
-chaos: lab ## Everything broken at random: MINUTES=60 SEED=n
-	@$(E2E) chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS)
+chaos: lab $(if $(filter kafka,$(OPERATOR)),java) ## Everything broken at random: MINUTES=60 SEED=n OPERATOR=kafka
+	@$(E2E) chaos --operator $(OPERATOR) --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 bench: testbed ## Figures at scale: memory, latency, requests; ARGS="--clusters 200 --secrets 0 --report FILE"
 	@cargo build --locked --release --package etcd-operator --bin etcd-operator

@@ -59,6 +59,12 @@ pub(crate) async fn begin(client: &Client, namespace: &str, name: &str, argument
     Ok(())
 }
 
+/// The node that a ledger runs on.
+pub(crate) async fn node(client: &Client, namespace: &str, pod: &str) -> Result<String> {
+    let pod = Api::<Pod>::namespaced(client.clone(), namespace).get(pod).await?;
+    pod.spec.and_then(|spec| spec.node_name).context("the ledger has no node")
+}
+
 impl Ledger {
     /// Starts one that writes to these endpoints, and waits for its first acknowledged write.
     pub(crate) async fn start(client: &Client, namespace: &str, endpoint: &str) -> Result<Self> {
@@ -87,9 +93,7 @@ impl Ledger {
 
     /// The node that it runs on.
     pub(crate) async fn node(&self) -> Result<String> {
-        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
-        let pod = api.get(&self.pod).await?;
-        pod.spec.and_then(|spec| spec.node_name).context("the ledger has no node")
+        node(&self.client, &self.namespace, &self.pod).await
     }
 
     /// Its figures.

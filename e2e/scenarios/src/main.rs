@@ -61,6 +61,9 @@ enum Command {
     Chaos {
         #[command(flatten)]
         target: Target,
+        /// Which operator's cluster.
+        #[arg(long, value_enum, default_value_t)]
+        operator: Operator,
         /// For how long.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
         minutes: u64,
@@ -126,12 +129,13 @@ fn execute(command: Command) -> Result<ExitCode> {
                 .block_on(async |environment| run::all(environment, &chosen, &options).await)?;
             Ok(exit(passed))
         }
-        Command::Chaos { target, minutes, seed, report } => {
+        Command::Chaos { target, operator, minutes, seed, report } => {
             let seed = seed.unwrap_or_else(|| fastrand::u64(..));
             let options = run::Options { keep: true, report, chaos: chaos::Settings { minutes, seed } };
             println!("{minutes} minutes of chaos; again with --seed {seed}");
-            let passed = Environment::prepare(&target, &[Operator::Etcd])?
-                .block_on(async |environment| run::all(environment, &[chaos::mix()], &options).await)?;
+            let passed = Environment::prepare(&target, &[operator])?.block_on(async |environment| {
+                run::all(environment, &[chaos::mix(operator)], &options).await
+            })?;
             Ok(exit(passed))
         }
     }

@@ -10,13 +10,14 @@ use kube::{
     api::{DeleteParams, ListParams},
 };
 
-use super::schedule::Fault;
-use crate::{etcd::cluster::Cluster, install, operator::Operator};
+use super::{schedule::Fault, target::Target};
+use crate::{install, operator::Operator};
 
 /// Whom faults meet.
 pub(crate) struct Victim<'a> {
     pub(crate) lab: &'a Lab,
-    pub(crate) cluster: &'a Cluster,
+    pub(crate) target: Target<'a>,
+    pub(crate) operator: Operator,
     /// The node of the ledger. It stays connected: a witness that sees nothing proves nothing.
     pub(crate) witness: String,
 }
@@ -31,7 +32,7 @@ pub(crate) enum Undo {
 
 impl Victim<'_> {
     fn client(&self) -> &Client {
-        &self.cluster.client
+        self.target.client()
     }
 
     /// Does it. `None` if there is nobody to meet just now.
@@ -40,14 +41,14 @@ impl Victim<'_> {
             Fault::KillMember(which) => self.kill_member(which).await,
             Fault::KillOperator => self.kill_operator().await,
             Fault::IsolateLeader => {
-                let Some(leader) = self.leader().await? else { return Ok(None) };
-                let members = self.addresses(&self.cluster.pods(), &self.cluster.ours()).await?;
+                let Some(leader) = self.target.leader().await? else { return Ok(None) };
+                let members = self.addresses(&self.target.pods(), &self.target.ours()).await?;
                 let (leading, others): (Vec<_>, Vec<_>) =
                     members.into_iter().partition(|(pod, _)| *pod == format!("{leader}-0"));
                 self.cut(&leader, &leading, &others)
             }
             Fault::OperatorFromMembers => {
-                let members = self.addresses(&self.cluster.pods(), &self.cluster.ours()).await?;
+                let members = self.addresses(&self.target.pods(), &self.target.ours()).await?;
                 self.cut("operator", &self.operators().await?, &members)
             }
             Fault::OperatorFromApi => {
@@ -62,9 +63,9 @@ impl Victim<'_> {
                 self.cut(&node.name, &[(node.name.clone(), node.address().parse()?)], &api)
             }
             Fault::FillDisk(which) => {
-                let claims = self.cluster.claim_names().await?;
+                let claims = self.target.claim_names().await?;
                 let Some((member, claim)) = nth(claims, which) else { return Ok(None) };
-                ballast_lab::fill(self.client(), &self.cluster.namespace, &claim, 0).await?;
+                ballast_lab::fill(self.client(), self.target.namespace(), &claim, 0).await?;
                 Ok(Some((member, Undo::Unfill { claim })))
             }
             Fault::RestartApi => {
@@ -86,18 +87,18 @@ impl Victim<'_> {
             Undo::Thaw => self.lab.thaw("etcd"),
             Undo::Unfill { claim } => {
                 // The member may have been replaced meanwhile, and its claim be gone.
-                if self.cluster.claims().get_opt(&claim).await?.is_none() {
+                if self.target.claims().get_opt(&claim).await?.is_none() {
                     return Ok(());
                 }
-                ballast_lab::unfill(self.client(), &self.cluster.namespace, &claim).await
+                ballast_lab::unfill(self.client(), self.target.namespace(), &claim).await
             }
         }
     }
 
     async fn kill_member(&self, which: u8) -> Result<Option<(String, Undo)>> {
-        let pods = self.cluster.pod_uids().await?;
+        let pods = self.target.pod_uids().await?;
         let Some((pod, _)) = nth(pods, which) else { return Ok(None) };
-        let api = self.cluster.pods();
+        let api = self.target.pods();
         // It may be gone already.
         let _ = api.delete(&pod, &DeleteParams::default().grace_period(0)).await;
         Ok(Some((pod, Undo::Nothing)))
@@ -110,14 +111,9 @@ impl Victim<'_> {
         Ok(Some((pod, Undo::Nothing)))
     }
 
-    async fn leader(&self) -> Result<Option<String>> {
-        let members = self.cluster.status().await?.members;
-        Ok(members.into_iter().find(|member| member.role == "Leader").map(|member| member.name))
-    }
-
     async fn operators(&self) -> Result<Vec<(String, Ipv4Addr)>> {
         let api: Api<Pod> = Api::namespaced(self.client().clone(), install::NAMESPACE);
-        self.addresses(&api, &Operator::Etcd.pods()).await
+        self.addresses(&api, &self.operator.pods()).await
     }
 
     async fn addresses(&self, api: &Api<Pod>, which: &ListParams) -> Result<Vec<(String, Ipv4Addr)>> {

@@ -2,7 +2,9 @@
 
 mod disk;
 mod fault;
+mod kafka;
 mod schedule;
+mod target;
 
 use std::time::Duration;
 
@@ -13,10 +15,11 @@ use tokio::time::{Instant, sleep_until};
 use self::{
     fault::{Undo, Victim},
     schedule::{Fault, Planned},
+    target::Target,
 };
 use crate::{
     etcd::cluster::Cluster,
-    ledger::Ledger,
+    operator::Operator,
     scenario,
     scenario::{Context, Scenario},
 };
@@ -35,9 +38,10 @@ pub(crate) struct Settings {
     pub(crate) seed: u64,
 }
 
-/// The fixed ones; [`mixed`] is run by itself.
+/// The fixed ones; the mixes are run by themselves.
 pub(crate) fn scenarios() -> Vec<Scenario> {
-    vec![
+    let mut all = kafka::scenarios();
+    all.extend([
         scenario!("chaos-kill", "a random member killed every 10 s", kill, needs_lab, long),
         scenario!("chaos-links", "links cut for a minute each", links, needs_lab, long),
         scenario!(
@@ -54,11 +58,15 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             needs_lab,
             long
         ),
-    ]
+    ]);
+    all
 }
 
 /// The mix, for `make chaos`.
-pub(crate) fn mix() -> Scenario {
+pub(crate) fn mix(operator: Operator) -> Scenario {
+    if operator == Operator::Kafka {
+        return kafka::mix();
+    }
     scenario!("chaos-mixed", "everything at random, and the operator killed as well", mixed, needs_lab, long)
 }
 
@@ -67,7 +75,7 @@ async fn kill(context: &Context<'_>) -> Result<()> {
     let (cluster, ledger) = Cluster::written_to(context, "3.6.16", &json!({})).await?;
     let ids = cluster.ids().await?;
     let planned = schedule::kills(seed, minutes, Duration::from_secs(10));
-    endure(context, &cluster, &ledger, &planned, STILL).await?;
+    endure(context, Target::Etcd { cluster: &cluster, ledger: &ledger }, &planned, STILL).await?;
     ensure!(cluster.ids().await? == ids, "members were replaced that only had to come back");
     cluster.settle(context, ledger, 3).await
 }
@@ -88,7 +96,7 @@ async fn links(context: &Context<'_>) -> Result<()> {
             fault,
         })
         .collect();
-    endure(context, &cluster, &ledger, &planned, STILL).await?;
+    endure(context, Target::Etcd { cluster: &cluster, ledger: &ledger }, &planned, STILL).await?;
     ensure!(cluster.ids().await? == ids, "members were replaced that only were out of reach");
     cluster.settle(context, ledger, 3).await
 }
@@ -101,7 +109,7 @@ async fn control_plane(context: &Context<'_>) -> Result<()> {
         Planned { at: second, lasts: Duration::ZERO, fault: Fault::RestartApi },
         Planned { at: second * 30, lasts: second * 20, fault: Fault::FreezeEtcd },
     ];
-    endure(context, &cluster, &ledger, &planned, STILL).await?;
+    endure(context, Target::Etcd { cluster: &cluster, ledger: &ledger }, &planned, STILL).await?;
     cluster.nothing_rolled(&before).await?;
     cluster.settle(context, ledger, 3).await
 }
@@ -112,7 +120,7 @@ async fn mixed(context: &Context<'_>) -> Result<()> {
     let planned = schedule::mixed(seed, minutes);
     let longest = planned.iter().map(|planned| planned.lasts).max().unwrap_or_default();
     // A member that is killed while its node hears nothing comes back only afterwards.
-    endure(context, &cluster, &ledger, &planned, STILL + longest).await?;
+    endure(context, Target::Etcd { cluster: &cluster, ledger: &ledger }, &planned, STILL + longest).await?;
     cluster.settle(context, ledger, 3).await
 }
 
@@ -168,19 +176,20 @@ async fn until(victim: &Victim<'_>, moment: Instant, open: &mut Vec<(Instant, Un
 /// Lives through what is planned: Ready soon after the last fault, and writes never stood still for longer than `still`.
 async fn endure(
     context: &Context<'_>,
-    cluster: &Cluster,
-    ledger: &Ledger,
+    target: Target<'_>,
     planned: &[Planned],
     still: Duration,
 ) -> Result<()> {
-    let victim = Victim { lab: context.environment.lab()?, cluster, witness: ledger.node().await? };
+    let (lab, operator) = (context.environment.lab()?, context.operator);
+    let victim = Victim { lab, target, operator, witness: target.witness().await? };
     disturb(context, &victim, planned).await?;
     let ended = Instant::now();
-    cluster.ready().await?;
+    target.ready().await?;
     let took = ended.elapsed();
     context.figure("ready after the last fault (s)", took.as_secs());
     ensure!(took <= RECOVERY, "Ready only {} s after the last fault", took.as_secs());
-    let gap = Duration::from_millis(ledger.progress(20).await?.longest_gap_ms);
+    let gap = target.longest_gap().await?;
+    context.figure("longest gap (ms)", u64::try_from(gap.as_millis())?);
     ensure!(
         gap <= still,
         "no write was acknowledged for {} s, at most {} s are fine",

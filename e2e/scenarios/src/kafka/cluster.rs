@@ -78,6 +78,11 @@ impl Cluster {
         Tools { client: &self.client, namespace: &self.namespace, cluster: NAME }
     }
 
+    /// What the operator says now.
+    pub(crate) async fn status(&self) -> Result<KafkaClusterStatus> {
+        Ok(self.api().get(NAME).await?.status.unwrap_or_default())
+    }
+
     /// Edits the specification by a merge patch.
     pub(crate) async fn edit(&self, spec: Value) -> Result<()> {
         let patch = Patch::Merge(json!({"spec": spec}));

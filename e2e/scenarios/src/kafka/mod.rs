@@ -1,15 +1,15 @@
 //! Scenarios of the Kafka operator.
 
-mod cluster;
+pub(crate) mod cluster;
 mod create;
 mod drain;
 mod hot;
 mod life;
 mod lost;
-mod quorum;
+pub(crate) mod quorum;
 mod rebalance;
 mod restart;
-mod stream;
+pub(crate) mod stream;
 pub(crate) mod tools;
 mod upgrade;
 

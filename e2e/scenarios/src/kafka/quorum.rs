@@ -46,7 +46,8 @@ pub(super) async fn resized(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-fn leader(status: &KafkaClusterStatus) -> Option<String> {
+/// Name of the node that leads the quorum.
+pub(crate) fn leader(status: &KafkaClusterStatus) -> Option<String> {
     let leads = |node: &&ballast_kafka_core::api::NodeStatus| node.controller.as_deref() == Some("Leader");
     status.nodes.iter().find(leads).map(|node| node.name.clone())
 }
