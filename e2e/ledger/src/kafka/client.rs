@@ -14,7 +14,7 @@ use rdkafka::{
 use super::record::{Place, Read};
 
 /// Metadata must be there after this.
-const METADATA: Duration = Duration::from_secs(5);
+pub(super) const METADATA: Duration = Duration::from_secs(5);
 
 /// Where a topic is, and which run its records are of.
 #[derive(Clone, Debug)]
@@ -72,9 +72,14 @@ impl Topic {
         Ok(consumer)
     }
 
+    /// For questions about the topic.
+    pub(super) fn client(&self) -> Result<BaseConsumer> {
+        Ok(self.config().create()?)
+    }
+
     /// How many partitions the topic has. Blocks for some seconds at most.
     pub(super) fn partitions(&self) -> Result<i32> {
-        let client: BaseConsumer = self.config().create()?;
+        let client = self.client()?;
         let metadata = client.fetch_metadata(Some(&self.name), METADATA)?;
         let topic = metadata.topics().first().context("an answer without the topic")?;
         if let Some(error) = topic.error() {

@@ -1,6 +1,7 @@
 //! Kafka's ledger: a producer that writes numbered records, a consumer beside it, and the check of both.
 
 mod client;
+mod insync;
 mod record;
 mod run;
 

@@ -22,12 +22,13 @@ use tokio::{
 
 use super::{
     client::{self, Topic},
+    insync::{InSync, Watcher},
     record::{Ledger, Live, Place, Read, Verdict},
 };
 
 /// Records kept in memory, at most.
 const RECORDS: usize = 1_000_000;
-/// Time between two looks for the topic.
+/// Time between two looks for, and later at, the topic.
 const LOOK: Duration = Duration::from_millis(500);
 /// Reading everything back may take this long without coming to the end.
 const READ: Duration = Duration::from_secs(40);
@@ -51,6 +52,7 @@ struct State {
     ledger: Option<Ledger>,
     partitions: i32,
     live: Live,
+    in_sync: InSync,
 }
 
 /// Figures of a run.
@@ -72,6 +74,7 @@ pub(super) struct Stats {
     last_error: Option<String>,
     last_error_at: Option<String>,
     live: Live,
+    in_sync: InSync,
 }
 
 /// The verdict, with what the consumer saw that read meanwhile.
@@ -82,6 +85,7 @@ pub(super) struct Report {
     verdict: Verdict,
     longest_gap_ms: u64,
     live: Live,
+    in_sync: InSync,
 }
 
 impl Run {
@@ -123,10 +127,25 @@ impl Run {
         }
         let producer = self.topic.producer(self.patience)?;
         let consumer = self.topic.consumer(partitions, false)?;
+        let watcher = Watcher::new(&self.topic)?;
         tokio::select! {
+            () = self.watch(&watcher) => Ok(()),
             never = self.read(&consumer) => never,
             () = self.write(&producer) => self.read(&consumer).await,
         }
+    }
+
+    /// Looks how many replicas are in sync, until writing has been stopped; then it never returns.
+    async fn watch(&self, watcher: &Watcher) {
+        let mut tick = interval(LOOK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while *self.writing.borrow() {
+            tick.tick().await;
+            if let Some(partitions) = watcher.look(&self.topic.name).await {
+                self.state().in_sync.see(&partitions);
+            }
+        }
+        std::future::pending().await
     }
 
     async fn find(&self) -> Result<i32> {
@@ -257,6 +276,7 @@ impl Run {
             verdict: ledger.verify(&read, errors),
             longest_gap_ms: ledger.gap(now).longest(),
             live: state.live.clone(),
+            in_sync: state.in_sync.clone(),
         }
     }
 
@@ -313,6 +333,7 @@ impl Run {
             started_at: format!("{:.3}", self.started_at),
             partitions: state.partitions,
             live: state.live.clone(),
+            in_sync: state.in_sync.clone(),
             ..Stats::default()
         };
         let Some(ledger) = &state.ledger else { return stats };

@@ -16,6 +16,8 @@ use crate::{
     proxy,
 };
 
+/// What topics need of three replicas, as the operator sets it.
+const MIN_ISR: u64 = 2;
 const POD: &str = "stream";
 /// The ledger's producer gives a record up after three minutes; the rest is for a loaded machine.
 const SETTLED: Duration = Duration::from_mins(4);
@@ -53,6 +55,14 @@ struct Verdict {
     failures: BTreeMap<String, u64>,
     unknown: u64,
     live: Live,
+    in_sync: InSync,
+}
+
+/// How few replicas were in sync.
+#[derive(Debug, Deserialize)]
+struct InSync {
+    looks: u64,
+    fewest: Option<u64>,
 }
 
 /// What the consumer saw that read meanwhile.
@@ -145,6 +155,13 @@ fn judge(told: &Value, failures: Failures) -> Result<u64> {
         read_again == 0 && went_back == 0 && read > 0,
         "the consumer beside it read {read} records, {read_again} of them again; offsets went back {went_back} times"
     );
+    let InSync { looks, fewest } = verdict.in_sync;
+    ensure!(looks > 0, "nobody looked how many replicas are in sync: {told}");
+    // A topic with three replicas takes records while two are in sync.
+    ensure!(
+        failures == Failures::Some || fewest.is_some_and(|fewest| fewest >= MIN_ISR),
+        "a partition had {fewest:?} replicas in sync, and needs {MIN_ISR}: {told}"
+    );
     Ok(verdict.checked)
 }
 
@@ -155,7 +172,7 @@ mod tests {
     fn told(more: Value) -> Value {
         let mut told = json!({
             "ok": true, "checked": 7, "failures": {}, "unknown": 0,
-            "live": {"read": 7, "readAgain": 0, "wentBack": 0},
+            "live": {"read": 7, "readAgain": 0, "wentBack": 0}, "inSync": {"looks": 9, "fewest": 2},
         });
         if let (Some(told), Value::Object(more)) = (told.as_object_mut(), more) {
             told.extend(more);
@@ -174,6 +191,8 @@ mod tests {
             (json!({"live": {"read": 7, "readAgain": 2, "wentBack": 0}}), "2 of them again"),
             (json!({"live": {"read": 7, "readAgain": 0, "wentBack": 3}}), "3 times"),
             (json!({"live": {"read": 0, "readAgain": 0, "wentBack": 0}}), "read 0"),
+            (json!({"inSync": {"looks": 0}}), "nobody looked"),
+            (json!({"inSync": {"looks": 3, "fewest": 1}}), "Some(1) replicas in sync"),
         ] {
             let error = judge(&told(flaw), Failures::None).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
