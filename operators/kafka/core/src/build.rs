@@ -12,7 +12,6 @@ use ballast_core::{
         member::{Application, Guard, Member, Probe, Setup, Storage},
         service::Port,
     },
-    config::properties::Document,
     guard::ticket::TicketKind,
     object::Object,
     zone,
@@ -66,14 +65,6 @@ pub fn controllers_service(desired: &Desired) -> Service {
 pub fn controllers_host(desired: &Desired) -> String {
     let cluster = &desired.cluster;
     format!("{}-controllers.{}.svc.{}", cluster.name(), cluster.namespace, cluster.domain)
-}
-
-/// What a ticket appends to the configuration file, so that it counts instead of what is there: these nodes are asked for the quorum.
-pub fn bootstrap_controllers(desired: &Desired, nodes: &[&str]) -> String {
-    let place = |node: &&str| format!("{}:{CONTROLLER_PORT}", desired.cluster.host(node));
-    let mut file = Document::new();
-    file.set(properties::QUORUM, nodes.iter().map(place).collect::<Vec<_>>().join(","));
-    file.render()
 }
 
 /// The Service for clients.

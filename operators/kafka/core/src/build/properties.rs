@@ -13,8 +13,8 @@ const CLIENT: &str = "CLIENT";
 /// Name of the listener of the controllers.
 const CONTROLLER: &str = "CONTROLLER";
 
-/// Whom a node asks for the quorum.
-pub(super) const QUORUM: &str = "controller.quorum.bootstrap.servers";
+/// There are at most so many controllers.
+const CONTROLLERS: i32 = 5;
 
 /// A heap below this cannot hold the log cleaner's buffer of 128 MiB, which Kafka asks for by default.
 const SMALL_HEAP: u64 = 1 << 30;
@@ -35,7 +35,7 @@ pub(super) fn server(desired: &Desired, pool: &Pool) -> Document {
     }
     file.set("node.id", "${BALLAST_ORDINAL}")
         .set("process.roles", roles.join(","))
-        .set(QUORUM, format!("{}:{CONTROLLER_PORT}", controllers_host(desired)))
+        .set("controller.quorum.bootstrap.servers", bootstrap_controllers(desired, pool))
         .set("controller.listener.names", CONTROLLER)
         .set("listeners", listeners(""))
         .set("advertised.listeners", listeners("${BALLAST_HOST}"))
@@ -48,6 +48,16 @@ pub(super) fn server(desired: &Desired, pool: &Pool) -> Document {
         file.set("broker.rack", "${BALLAST_ZONE}");
     }
     file
+}
+
+/// Whom a node asks for the quorum while it knows no voter. A controller is behind the name of the Service as well, and keeps a
+/// connection to itself, since it works; Kafka picks another name for each request, so with several it soon asks somebody else.
+/// The names are those of the ids that its pool has first, whether such nodes are there or not: nobody is restarted when some come or go.
+fn bootstrap_controllers(desired: &Desired, pool: &Pool) -> String {
+    let first = pool.start..pool.start + if pool.controller { CONTROLLERS } else { 0 };
+    let names = first.map(|id| desired.cluster.host(&desired.member(pool, id)));
+    let hosts = std::iter::once(controllers_host(desired)).chain(names);
+    hosts.map(|host| format!("{host}:{CONTROLLER_PORT}")).collect::<Vec<_>>().join(",")
 }
 
 /// What is better than Kafka's own default here; users may set it otherwise.

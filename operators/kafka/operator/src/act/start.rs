@@ -104,26 +104,12 @@ async fn start(
             member: desired.member(pool, place.id),
             claim: place.claim.clone(),
             claim_uid,
-            append: match kind {
-                TicketKind::Join => voters(desired, observed, place),
-                TicketKind::Bootstrap | TicketKind::Restore => BTreeMap::new(),
-            },
+            append: BTreeMap::new(),
         };
         permission::issue(writer, &desired.cluster, &ticket).await?;
     }
     writer.apply(&build::stateful_set(desired, pool, place).into()).await?;
     Ok(())
-}
-
-/// Where a new node finds the quorum: at those who vote. It must not ask itself, which the Service of the controllers lets
-/// happen: it would go on asking, over a connection that works, who does not know.
-fn voters(desired: &Desired, observed: &Observed, place: &Place) -> BTreeMap<String, String> {
-    let others = observed.nodes.iter().filter(|node| node.voter.is_some() && node.id != place.id);
-    let names: Vec<&str> = others.map(|node| node.name.as_str()).collect();
-    if names.is_empty() {
-        return BTreeMap::new();
-    }
-    BTreeMap::from([(build::CONFIG_FILE.to_owned(), build::bootstrap_controllers(desired, &names))])
 }
 
 fn have<'a>(observed: &'a Observed, place: &Place) -> Option<&'a ClaimView> {
