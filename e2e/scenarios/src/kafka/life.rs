@@ -103,7 +103,7 @@ fn edits() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("no pools", json!({"nodePools": []}), "nodePools"),
         ("an unparsable version", json!({"version": "latest"}), "version"),
-        ("a version that does not exist", json!({"version": "3.9.0"}), "spec.version"),
+        ("a version without a dynamic quorum", json!({"version": "3.9.0"}), "3.9.0"),
         ("a reserved key", config("node.id", "7"), "spec.config[node.id]"),
         ("a key that loads classes", config("metric.reporters", "x.Y"), "spec.config[metric.reporters]"),
         (
@@ -152,18 +152,18 @@ pub(super) async fn refused(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
+/// What is said to be wrong with the resource as it is now.
 async fn reported(cluster: &Cluster) -> Result<String> {
     cluster
-        .until("SpecValid to be False", |resource, status| {
-            let condition = status.conditions.iter().find(|condition| condition.type_ == "SpecValid");
-            match condition {
-                Some(condition)
-                    if condition.status == "False"
-                        && condition.observed_generation == resource.metadata.generation =>
-                {
-                    Seen::Met(condition.message.clone())
-                }
-                other => Seen::NotYet(format!("{other:?}")),
+        .until("SpecValid or VersionSupported to be False", |resource, status| {
+            let wrong = status.conditions.iter().find(|condition| {
+                matches!(condition.type_.as_str(), "SpecValid" | "VersionSupported")
+                    && condition.status == "False"
+                    && condition.observed_generation == resource.metadata.generation
+            });
+            match wrong {
+                Some(condition) => Seen::Met(condition.message.clone()),
+                None => Seen::NotYet(format!("{:?}", status.conditions)),
             }
         })
         .await
