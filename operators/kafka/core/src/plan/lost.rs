@@ -3,7 +3,7 @@
 
 use ballast_core::label;
 
-use super::{Context, Next, drain::listed, nodes, objects, removal};
+use super::{Context, Next, drain::listed, metadata, nodes, objects, removal};
 use crate::{
     build::{self, Place},
     intent::Intent,
@@ -62,6 +62,9 @@ fn treat(context: &Context<'_>, node: &Node) -> Next {
                 why: "its volume is lost".to_owned(),
             });
         }
+    }
+    if let Some(blocked) = metadata::unfit(context) {
+        return Next::Wait(vec![blocked]);
     }
     // One that was made for it already, or a new one.
     let begun = node.live_claims().find(|claim| Some(&claim.reference) != lost_claim(node));

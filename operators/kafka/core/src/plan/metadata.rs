@@ -1,22 +1,28 @@
 //! The metadata format (`metadata.version`): it follows the version once every node runs it, and never goes back.
 
+use ballast_core::plan::Blocked;
+
 use super::{Context, Next};
 use crate::{intent::Intent, versions};
 
-/// Nodes of an older version than the metadata format cannot read it: they are never made.
+/// Why no node may be made of the wanted version, nor any be given it: the operator does not know it, or it is older than the metadata
+/// format and cannot read it.
 ///
 /// Kafka has no way back from a format; a version whose format is not older is fine.
-pub(super) fn readable(context: &Context<'_>) -> Option<(&'static str, &'static str, String)> {
-    let level = context.observed.answers.metadata_level?;
+pub(super) fn unfit(context: &Context<'_>) -> Option<Blocked> {
     let version = &context.desired.version;
-    let own = versions::supported(version).ok()?.metadata_level;
+    let own = match versions::supported(version) {
+        Ok(row) => row.metadata_level,
+        Err(message) => return Some(Blocked::new("version-supported", "VersionNotSupported", message)),
+    };
+    let level = context.observed.answers.metadata_level?;
     (own < level).then(|| {
         let message = format!(
             "nodes of version {version} cannot read the metadata of this cluster, which is that of {}, and Kafka has no way back: give \
              spec.version a version that can",
             versions::name(level)
         );
-        ("version-reads-metadata", "DowngradeNotPossible", message)
+        Blocked::new("version-reads-metadata", "DowngradeNotPossible", message)
     })
 }
 

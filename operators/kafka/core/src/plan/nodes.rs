@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ballast_core::zone;
 
-use super::{Context, Next, state};
+use super::{Context, Next, metadata, state};
 use crate::{
     build::{self, Place},
     intent::Intent,
@@ -113,6 +113,9 @@ pub(super) fn missing(context: &Context<'_>) -> Next {
     let missing: Vec<&Node> = wanted.filter(new).collect();
     if missing.is_empty() {
         return Next::Nothing;
+    }
+    if let Some(blocked) = metadata::unfit(context) {
+        return Next::Wait(vec![blocked]);
     }
     let mut zones: Vec<Option<String>> = vec![];
     let mut places = vec![];

@@ -20,7 +20,7 @@ pub(super) fn broken(context: &Context<'_>) -> Next {
         });
         stuck && runs(node) && context.outdated(node)
     });
-    if metadata::readable(context).is_some() {
+    if metadata::unfit(context).is_some() {
         return Next::Nothing;
     }
     node.and_then(|node| update(context, node, "it does not run, and its template is not the wanted one"))
@@ -51,8 +51,8 @@ pub(super) fn next(context: &Context<'_>) -> Next {
     if node.stops() {
         return Next::busy("pod-stopped", "PodStopping", format!("{}: its pod is stopping", node.name));
     }
-    if let Some((predicate, reason, message)) = metadata::readable(context) {
-        return Next::wait(predicate, reason, message);
+    if let Some(blocked) = metadata::unfit(context) {
+        return Next::Wait(vec![blocked]);
     }
     let blocked = before_restart(context, node);
     if !blocked.is_empty() {

@@ -1,5 +1,6 @@
 //! From one version to another.
 
+use ballast_core::object::Kind;
 use rstest::rstest;
 use serde_json::Value;
 
@@ -85,4 +86,33 @@ fn a_format_that_is_older_than_the_cluster_s_is_no_wish_that_can_be_granted() {
     edit(&mut sim, &spec);
     sim.run_until_blocked("MetadataVersionTooNew");
     assert_eq!(sim.kafka.level, 33);
+}
+
+/// One that the operator does not know, and one that cannot read what the cluster has written.
+#[rstest]
+fn no_node_is_given_a_version_that_does_not_fit(
+    #[values(("3.9.0", "VersionNotSupported"), ("5.0.0", "VersionNotSupported"), ("4.1.2", "DowngradeNotPossible"))]
+    unfit: (&str, &str),
+    #[values(3, 5)] replicas: i32,
+    #[values(false, true)] lost: bool,
+) {
+    let (version, reason) = unfit;
+    let mut sim = Simulation::converged(&at("4.4.0", combined(3)));
+    if lost {
+        let disk =
+            sim.kafka.running.values().find(|process| process.member == "my-node-1").unwrap().disk.clone();
+        sim.world.wipe(&disk);
+        sim.world.delete_pod_by_hand("my-node-1-0");
+    }
+    let before = sim.world.names(Kind::PersistentVolumeClaim);
+    let mut spec = combined(3);
+    spec["nodePools"][0]["replicas"] = replicas.into();
+    edit(&mut sim, &at(version, spec));
+    sim.run_until_blocked(reason);
+    assert_eq!(sim.world.names(Kind::PersistentVolumeClaim), before);
+    let updated =
+        sim.intents.iter().filter(|intent| matches!(intent.as_str(), "UpdateNode" | "ReplaceVolume"));
+    assert_eq!(updated.count(), 0, "{}", sim.told());
+    edit(&mut sim, &at("4.4.0", combined(3)));
+    sim.converge();
 }
