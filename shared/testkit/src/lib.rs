@@ -1,4 +1,4 @@
-//! Test support of the Ballast operators: a simulated world. Development only.
+//! Test support of the Ballast operators: a simulated world, and a sweep over resource types. Development only.
 //!
 //! [`World`] is a small, deterministic model of an API server and of the controllers that act on what an operator
 //! makes. It knows nothing of any application: what an application does when its container starts comes in through
@@ -15,6 +15,8 @@
 //! | [`guarded`] | what the guard decides about a disk, and leaves on it |
 //! | [`pod`] | what kubelet and scheduler read in a pod |
 //! | [`people`] | what people and hardware do: delete, wipe, pin, stop a node |
+//!
+//! Besides, for tests without any world: [`samples`] are what they begin with, and [`sweep`] tries every field of a resource type.
 
 pub mod application;
 pub mod apply;
@@ -23,8 +25,10 @@ pub mod guarded;
 pub mod kubelet;
 pub mod people;
 pub mod pod;
+pub mod samples;
 pub mod scheduler;
 pub mod server;
+pub mod sweep;
 mod world;
 
 pub use application::{Application, Process};

@@ -5,43 +5,27 @@ use ballast_core::object::Object;
 use ballast_etcd_core::{
     api::EtcdCluster,
     build,
-    validate::{Desired, Environment, validate},
+    validate::{Desired, validate},
 };
+use ballast_testkit::samples::{self, environment, manifest};
 use rstest::rstest;
 
 const MINIMAL: &str = include_str!("../../../../deploy/samples/etcd/minimal.yaml");
 const FULL: &str = include_str!("../../../../deploy/samples/etcd/full.yaml");
 
-fn environment(image: &str) -> Environment {
-    Environment {
-        cluster_domain: "cluster.local".to_owned(),
-        operator_image: image.to_owned(),
-        operator_pull_policy: None,
-        operator_namespace: Some("ballast-system".to_owned()),
-    }
-}
-
 fn resource(sample: &str) -> EtcdCluster {
-    let mut resource: EtcdCluster = serde_yaml::from_str(sample).unwrap();
-    resource.metadata.namespace = Some("ns".to_owned());
-    resource.metadata.uid = Some("0a1b2c3d-uid".to_owned());
-    resource
+    samples::sample("0a1b2c3d-uid", sample)
 }
 
 fn desired(sample: &str) -> Desired {
     validate(&resource(sample), &environment("ballast/etcd-operator:test")).unwrap()
 }
 
-fn yaml(objects: &[Object]) -> String {
-    let documents = objects.iter().map(|object| serde_yaml::to_string(&object.to_json()).unwrap());
-    documents.flat_map(|document| ["---\n".to_owned(), document]).collect()
-}
-
 #[rstest]
 #[case("minimal", MINIMAL)]
 #[case("full", FULL)]
 fn everything_of_the_samples(#[case] name: &str, #[case] sample: &str) {
-    insta::assert_snapshot!(format!("everything_{name}"), yaml(&build::everything(&desired(sample))));
+    insta::assert_snapshot!(format!("everything_{name}"), manifest(&build::everything(&desired(sample))));
 }
 
 #[rstest]

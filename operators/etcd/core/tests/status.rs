@@ -12,8 +12,9 @@ use ballast_etcd_core::{
     intent::Intent,
     observed::{Answer, Answers, Listed, Observed, Probe, observe},
     peer_url, status,
-    validate::{Desired, Environment, validate},
+    validate::{Desired, validate},
 };
+use ballast_testkit::samples;
 use jiff::Timestamp;
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
@@ -41,13 +42,7 @@ fn resource(status: Option<EtcdClusterStatus>) -> EtcdCluster {
 }
 
 fn desired() -> Desired {
-    let environment = Environment {
-        cluster_domain: "cluster.local".to_owned(),
-        operator_image: "image".to_owned(),
-        operator_pull_policy: None,
-        operator_namespace: None,
-    };
-    validate(&resource(None), &environment).unwrap()
+    validate(&resource(None), &samples::environment("image")).unwrap()
 }
 
 /// How a member is.

@@ -6,15 +6,11 @@ use ballast_etcd_core::{
     validate::{Desired, Environment, Storage, validate},
     versions,
 };
+use ballast_testkit::samples;
 use rstest::rstest;
 
 fn environment() -> Environment {
-    Environment {
-        cluster_domain: "cluster.local".to_owned(),
-        operator_image: "ballast/etcd-operator:test".to_owned(),
-        operator_pull_policy: None,
-        operator_namespace: None,
-    }
+    Environment { operator_namespace: None, ..samples::environment("ballast/etcd-operator:test") }
 }
 
 /// A resource with this specification; lines of the metadata that it should have besides its name.

@@ -3,31 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use ballast_core::object::Object;
 use ballast_kafka_core::{
     api::KafkaCluster,
     build,
-    validate::{Desired, Environment, validate},
+    validate::{Desired, validate},
 };
+use ballast_testkit::samples::{self, environment, manifest};
 use rstest::rstest;
 
 const MINIMAL: &str = include_str!("../../../../deploy/samples/kafka/minimal.yaml");
 const FULL: &str = include_str!("../../../../deploy/samples/kafka/full.yaml");
 
-fn environment(image: &str) -> Environment {
-    Environment {
-        cluster_domain: "cluster.local".to_owned(),
-        operator_image: image.to_owned(),
-        operator_pull_policy: None,
-        operator_namespace: Some("ballast-system".to_owned()),
-    }
-}
-
 fn resource(sample: &str) -> KafkaCluster {
-    let mut resource: KafkaCluster = serde_yaml::from_str(sample).unwrap();
-    resource.metadata.namespace = Some("ns".to_owned());
-    resource.metadata.uid = Some("0a1b2c3d-0000-4000-8000-000000000000".to_owned());
-    resource
+    samples::sample("0a1b2c3d-0000-4000-8000-000000000000", sample)
 }
 
 fn desired(resource: &KafkaCluster) -> Desired {
@@ -39,17 +27,12 @@ fn hashes(resource: &KafkaCluster) -> BTreeMap<String, String> {
     build::template_hashes(&desired).into_iter().map(|(pool, hash)| (pool.to_owned(), hash)).collect()
 }
 
-fn yaml(objects: &[Object]) -> String {
-    let documents = objects.iter().map(|object| serde_yaml::to_string(&object.to_json()).unwrap());
-    documents.flat_map(|document| ["---\n".to_owned(), document]).collect()
-}
-
 #[rstest]
 #[case("minimal", MINIMAL)]
 #[case("full", FULL)]
 fn everything_of_the_samples(#[case] name: &str, #[case] sample: &str) {
     let objects = build::everything(&desired(&resource(sample)));
-    insta::assert_snapshot!(format!("everything_{name}"), yaml(&objects));
+    insta::assert_snapshot!(format!("everything_{name}"), manifest(&objects));
 }
 
 /// A pod is restarted when this changes: a new version of the operator must not change it.
@@ -102,7 +85,7 @@ fn flags_of_the_jvm_come_last_and_another_collector_takes_the_place_of_the_defau
     let (before, after) = (hashes(&resource(FULL)), hashes(&changed));
     assert_eq!(before["controller"], after["controller"]);
     assert_ne!(before["broker"], after["broker"]);
-    let objects = yaml(&build::everything(&desired(&changed)));
+    let objects = manifest(&build::everything(&desired(&changed)));
     let last = "- -cp\n        - /opt/kafka/libs/*\n        - -XX:+UseZGC\n        - -XX:MaxGCPauseMillis=5\n        - kafka.Kafka\n";
     let squeezed = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     assert_eq!(squeezed(&objects).matches(&squeezed(last)).count(), 3, "the brokers alone");

@@ -6,28 +6,18 @@ use ballast_kafka_core::{
     api::KafkaCluster,
     validate::{Environment, validate},
 };
+use ballast_testkit::samples;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 fn environment() -> Environment {
-    Environment {
-        cluster_domain: "cluster.local".to_owned(),
-        operator_image: "ballast/kafka-operator:test".to_owned(),
-        operator_pull_policy: None,
-        operator_namespace: None,
-    }
+    samples::environment("ballast/kafka-operator:test")
 }
 
 fn resource(spec: &Value) -> KafkaCluster {
     let mut whole = json!({"version": "4.4.0"});
     whole.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
-    serde_json::from_value(json!({
-        "apiVersion": "kafka.ballast.dev/v1alpha1",
-        "kind": "KafkaCluster",
-        "metadata": {"name": "my", "namespace": "ns", "uid": "11111111-2222-4333-8444-555555555555"},
-        "spec": whole,
-    }))
-    .unwrap()
+    samples::resource("my", "11111111-2222-4333-8444-555555555555", &whole).unwrap()
 }
 
 fn pool(more: &Value) -> Value {

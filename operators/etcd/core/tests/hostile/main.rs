@@ -17,6 +17,7 @@ use ballast_etcd_core::{
     plan,
     validate::{Desired, Environment, validate},
 };
+use ballast_testkit::samples;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -25,12 +26,7 @@ use intended::{ESSENCES, configuration_is_as_intended, essence, objects_are_in_p
 use places::{BASES, PLACES, Place, with};
 
 fn environment() -> Environment {
-    Environment {
-        cluster_domain: "cluster.local".to_owned(),
-        operator_image: "ballast/etcd-operator:test".to_owned(),
-        operator_pull_policy: None,
-        operator_namespace: Some("ballast-system".to_owned()),
-    }
+    samples::environment("ballast/etcd-operator:test")
 }
 
 /// `None`: not even the type, so that the API server refuses it.

@@ -7,7 +7,7 @@ use ballast_etcd_core::{
     api::EtcdCluster,
     validate::{Desired, Environment, validate},
 };
-use ballast_testkit::World;
+use ballast_testkit::{World, samples};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -53,13 +53,7 @@ pub enum Pass {
 }
 
 pub fn resource(name: &str, uid: &str, spec: &Value) -> EtcdCluster {
-    serde_json::from_value(json!({
-        "apiVersion": "etcd.ballast.dev/v1alpha1",
-        "kind": "EtcdCluster",
-        "metadata": {"name": name, "namespace": "ns", "uid": uid, "generation": 1},
-        "spec": spec,
-    }))
-    .unwrap()
+    samples::resource(name, uid, spec).unwrap()
 }
 
 /// A specification with short deadlines.
@@ -331,12 +325,7 @@ pub fn crash_everywhere(mut sim: Simulation) -> Simulation {
 }
 
 pub fn environment() -> Environment {
-    Environment {
-        cluster_domain: "cluster.local".to_owned(),
-        operator_image: "ballast/etcd-operator:test".to_owned(),
-        operator_pull_policy: None,
-        operator_namespace: Some("ballast-system".to_owned()),
-    }
+    samples::environment("ballast/etcd-operator:test")
 }
 
 fn merge(target: &mut Value, patch: &Value) {
