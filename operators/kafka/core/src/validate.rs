@@ -235,9 +235,15 @@ fn throttle(rebalance: &Rebalance, invalid: &mut Vec<Invalid>) -> u64 {
         invalid.push(Invalid::new("spec.rebalance.concurrency", message));
     }
     let text = &rebalance.throttle;
-    let fault = match quantity::parse(text).map(|amount| u64::try_from(amount.bytes()).unwrap_or(0)) {
-        Ok(bytes) if bytes >= LEAST_THROTTLE => return bytes,
-        Ok(_) => format!("{text} is too little for a copy to end: give at least 64Ki"),
+    let fault = match quantity::parse(text).map(quantity::Amount::bytes) {
+        Ok(bytes) if bytes < i128::from(LEAST_THROTTLE) => {
+            format!("{text} is too little for a copy to end: give at least 64Ki")
+        }
+        // Kafka has it as a number of 64 bits with a sign, and refuses a larger one.
+        Ok(bytes) if bytes > i128::from(i64::MAX) => {
+            format!("{text} is more than Kafka can be told: give less than 8Ei")
+        }
+        Ok(bytes) => return u64::try_from(bytes).unwrap_or(LEAST_THROTTLE),
         Err(error) => error.to_string(),
     };
     invalid.push(Invalid::new("spec.rebalance.throttle", fault));
