@@ -31,7 +31,7 @@ pub fn five() -> Simulation {
 /// What no plan can avoid to copy of [`five`] when brokers 3 and 4 leave.
 const BOUND: u64 = 150 + 50 + 90 + 90 + 200 + 200 + 20;
 
-fn lower(sim: &mut Simulation, brokers: i32) {
+pub fn lower(sim: &mut Simulation, brokers: i32) {
     let pinned = sim.resource.spec.metadata_version.take();
     sim.resource.spec = simulation::resource(&dedicated(brokers)).spec;
     sim.resource.spec.metadata_version = pinned;
@@ -98,32 +98,6 @@ fn what_is_moved_is_told() {
     );
     assert!(seen.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{seen:?}");
     assert!(seen.iter().any(|it| it.0 > 0 && it.1 > 0), "{seen:?}");
-}
-
-#[test]
-fn volumes_of_removed_brokers_stay_and_are_not_used_again() {
-    let mut sim = five();
-    lower(&mut sim, 3);
-    sim.converge();
-    let claims = sim.world.names(Kind::PersistentVolumeClaim);
-    assert_eq!(claims.len(), 8, "{claims:?}");
-    lower(&mut sim, 5);
-    sim.converge();
-    assert_eq!(sim.world.names(Kind::PersistentVolumeClaim).len(), 10);
-    lower(&mut sim, 3);
-    sim.converge();
-    nothing_is_left(&sim, &[0, 1, 2]);
-}
-
-#[test]
-fn volumes_go_with_their_brokers_where_that_is_wanted() {
-    let mut sim = five();
-    let mut spec = dedicated(3);
-    spec["nodePools"][1]["storage"] = json!({"whenScaled": "Delete"});
-    sim.resource.spec = simulation::resource(&spec).spec;
-    sim = crash_everywhere(sim);
-    nothing_is_left(&sim, &[0, 1, 2]);
-    assert_eq!(sim.world.names(Kind::PersistentVolumeClaim).len(), 6);
 }
 
 #[test]
@@ -231,14 +205,11 @@ fn reassignments_of_others_are_left_alone_and_waited_for() {
 #[test]
 fn a_partition_with_a_replica_that_is_behind_is_waited_for_and_named() {
     let mut sim = five();
-    let placed = |sim: &mut Simulation, behind: Vec<i32>| {
-        sim.kafka.partitions.get_mut(&("three".to_owned(), 1)).unwrap().behind = behind;
-    };
-    placed(&mut sim, vec![2]);
+    sim.kafka.behind("three", 1, &[2]);
     lower(&mut sim, 4);
     sim.run_until_blocked("ReplicasBehind");
     assert_eq!((sim.kafka.copies, sim.kafka.partitions[&("three".to_owned(), 1)].adding.len()), (3, 0));
-    placed(&mut sim, vec![]);
+    sim.kafka.behind("three", 1, &[]);
     sim.converge();
     nothing_is_left(&sim, &[0, 1, 2, 3]);
 }

@@ -13,7 +13,7 @@ use crate::{
 fn one_behind(headroom: usize, replicas: &[i32]) -> Simulation {
     let mut sim = Simulation::converged(&dedicated(5));
     sim.kafka.only(replicas);
-    sim.kafka.behind = [0].into();
+    sim.kafka.behind("t", 0, &[0]);
     let mut spec = dedicated(5);
     spec["rolling"] = json!({"isrHeadroom": headroom});
     spec["config"] = json!({"num.io.threads": "4"});
@@ -41,7 +41,7 @@ fn with_it_a_restart_waits_for_the_replica_that_is_behind_and_says_of_which_part
     let status = sim.resource.status.clone().unwrap();
     let blocked = &status.plan.unwrap().blocked[0];
     assert!(blocked.message.contains("my-broker-1") && blocked.message.contains("of t-0"), "{blocked:?}");
-    sim.kafka.behind.clear();
+    sim.kafka.behind("t", 0, &[]);
     sim.converge();
     assert_eq!(stops(&sim).len(), 5);
 }
@@ -51,7 +51,7 @@ fn with_it_a_restart_waits_for_the_replica_that_is_behind_and_says_of_which_part
 #[case::nobody_is_behind(&[], "")]
 fn a_partition_that_cannot_have_so_many_keeps_all_its_others(#[case] behind: &[i32], #[case] reason: &str) {
     let mut sim = one_behind(7, &[0, 1, 2, 3]);
-    sim.kafka.behind = behind.iter().copied().collect();
+    sim.kafka.behind("t", 0, behind);
     if reason.is_empty() {
         sim.converge();
         assert_eq!(stops(&sim).len(), 5);
@@ -65,7 +65,7 @@ fn a_partition_that_cannot_have_so_many_keeps_all_its_others(#[case] behind: &[i
 #[test]
 fn a_replica_that_is_only_being_copied_is_not_counted_on() {
     let mut sim = one_behind(1, &[0, 1, 2]);
-    sim.kafka.behind.clear();
+    sim.kafka.behind("t", 0, &[]);
     sim.kafka.stalled = true;
     sim.kafka.reassign("t", 0, Some(&[0, 1, 4])).unwrap();
     for _ in 0..120 {
@@ -78,7 +78,7 @@ fn a_replica_that_is_only_being_copied_is_not_counted_on() {
 #[test]
 fn one_that_can_never_be_safe_is_named_and_holds_nothing_up() {
     let mut sim = one_behind(1, &[0, 1]);
-    sim.kafka.behind.clear();
+    sim.kafka.behind("t", 0, &[]);
     sim.kafka.partitions.insert(("safe".to_owned(), 0), Placed::of(&[1, 2, 3], 10));
     sim.converge();
     assert_eq!(stops(&sim).len(), 5);
@@ -90,7 +90,7 @@ fn one_that_can_never_be_safe_is_named_and_holds_nothing_up() {
 #[test]
 fn what_is_not_known_to_be_enough_is_not() {
     let mut sim = one_behind(1, &[0, 1, 2, 3]);
-    sim.kafka.behind.clear();
+    sim.kafka.behind("t", 0, &[]);
     sim.kafka.min_isr = None;
     sim.run_until_blocked("PartitionsAtRisk");
     assert!(stops(&sim).is_empty());

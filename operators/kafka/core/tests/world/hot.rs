@@ -1,9 +1,14 @@
 //! Brokers that have more traffic than others.
 
-use ballast_kafka_core::api::Purpose;
+use ballast_kafka_core::api::{HotMode, Purpose};
 use serde_json::{Value, json};
 
-use crate::{crash_everywhere, dedicated, drain::nothing_is_left, model::Placed, simulation::Simulation};
+use crate::{
+    crash_everywhere, dedicated,
+    drain::nothing_is_left,
+    model::Placed,
+    simulation::{self, Simulation},
+};
 
 fn passes(sim: &mut Simulation, number: usize) {
     for _ in 0..number {
@@ -12,11 +17,15 @@ fn passes(sim: &mut Simulation, number: usize) {
     }
 }
 
+fn of_brokers(number: i32, hot: &Value) -> Value {
+    let mut spec = dedicated(number);
+    spec["rebalance"] = json!({"hotPartitions": hot, "onScaleUp": "Nothing"});
+    spec
+}
+
 /// Three brokers, of which the first leads everything; what is written to each partition.
 fn skewed(hot: &Value, rates: &[f64]) -> Simulation {
-    let mut spec = dedicated(3);
-    spec["rebalance"] = json!({"hotPartitions": hot, "onScaleUp": "Nothing"});
-    let mut sim = Simulation::converged(&spec);
+    let mut sim = Simulation::converged(&of_brokers(3, hot));
     let names = (0..).zip(rates).map(|(index, rate)| (("t".to_owned(), index), *rate));
     sim.kafka.rates_in = Some(names.clone().collect());
     sim.kafka.partitions = names.map(|(name, _)| (name, Placed::of(&[0], 60))).collect();
@@ -108,5 +117,55 @@ fn what_somebody_asks_for_waits_until_traffic_is_known() {
     sim = crash_everywhere(sim);
     let status = sim.told_of("relief");
     assert_eq!((status.state.as_str(), status.plan.unwrap().bytes), ("Completed", 240));
+    assert_eq!(traffic(&sim), vec![200.0; 3]);
+}
+
+#[test]
+fn relief_waits_until_a_change_is_everywhere() {
+    let mut sim = skewed(&json!({"mode": "Auto"}), &[100.0; 6]);
+    let mut spec = of_brokers(3, &json!({"mode": "Auto"}));
+    spec["config"] = json!({"num.io.threads": "4"});
+    sim.resource.spec = simulation::resource(&spec).spec;
+    let updates = |sim: &Simulation| sim.intents.iter().filter(|intent| *intent == "UpdateNode").count();
+    for _ in 0..100 {
+        passes(&mut sim, 1);
+        assert!(sim.kafka.copies == 0 || updates(&sim) == 6, "{}", sim.told());
+    }
+    assert_eq!((updates(&sim), traffic(&sim)), (6, vec![200.0; 3]));
+}
+
+#[test]
+fn relief_waits_while_a_broker_is_emptied() {
+    let hot = json!({"mode": "Auto"});
+    let mut sim = skewed(&hot, &[100.0; 6]);
+    sim.resource.spec.rebalance.hot_partitions.mode = HotMode::Disabled;
+    sim.resource.spec.node_pools[1].replicas = 4;
+    sim.converge();
+    let last = ("last".to_owned(), 0);
+    sim.kafka.partitions.insert(last.clone(), Placed::of(&[3], 400));
+    sim.kafka.rates_in.as_mut().unwrap().insert(last.clone(), 1.0);
+    sim.resource.spec = simulation::resource(&of_brokers(3, &hot)).spec;
+    for _ in 0..200 {
+        passes(&mut sim, 1);
+        let moved = |(name, placed): (&(String, i32), &Placed)| *name != last && placed.replicas != [0];
+        let emptied = !sim.kafka.registered.contains_key(&3);
+        assert!(emptied || !sim.kafka.partitions.iter().any(moved), "{}", sim.told());
+    }
+    assert!(!sim.kafka.registered.contains_key(&3), "{}", sim.told());
+    sim.converge();
+    assert!(traffic(&sim).iter().all(|traffic| *traffic < 250.0), "{:?}", traffic(&sim));
+}
+
+#[test]
+fn relief_waits_while_a_replica_is_behind() {
+    let mut sim = skewed(&json!({"mode": "Auto"}), &[100.0; 6]);
+    let slow = ("slow".to_owned(), 0);
+    sim.kafka.partitions.insert(slow.clone(), Placed::of(&[1, 2], 10));
+    sim.kafka.rates_in.as_mut().unwrap().insert(slow, 0.0);
+    sim.kafka.behind("slow", 0, &[2]);
+    sim.run_until_blocked("ReplicasBehind");
+    assert_eq!(sim.kafka.copies, 0);
+    sim.kafka.behind("slow", 0, &[]);
+    sim.converge();
     assert_eq!(traffic(&sim), vec![200.0; 3]);
 }

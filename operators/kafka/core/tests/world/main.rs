@@ -11,6 +11,7 @@ mod pools;
 mod rebalance;
 mod simulation;
 mod upgrade;
+mod volumes;
 
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -34,8 +34,6 @@ pub struct Kafka {
     stuck: BTreeSet<String>,
     /// Nodes that answer, and do not follow the quorum's leader.
     pub lagging: Vec<i32>,
-    /// Brokers that run and whose replicas are behind.
-    pub behind: BTreeSet<i32>,
     /// `min.insync.replicas` of all topics; `None`: it is not told.
     pub min_isr: Option<usize>,
     /// Partitions, by topic and number.
@@ -56,6 +54,8 @@ pub struct Kafka {
     pub blind: bool,
     /// Brokers whose disks are not told.
     pub undisclosed: Vec<i32>,
+    /// Sizes of brokers' disks; the others do not tell.
+    pub totals: BTreeMap<i32, u64>,
     /// Copies that make no progress.
     pub stalled: bool,
     /// What moves cost: copies begun, and bytes copied.
@@ -71,7 +71,7 @@ pub struct Placed {
     pub adding: Vec<i32>,
     pub removing: Vec<i32>,
     /// Brokers whose replica is not in sync, although they run.
-    pub behind: Vec<i32>,
+    behind: Vec<i32>,
     /// Bytes that new replicas have.
     copied: BTreeMap<i32, u64>,
 }
@@ -169,6 +169,11 @@ impl Kafka {
         self.partitions = BTreeMap::from([(("t".to_owned(), 0), Placed::of(replicas, 100))]);
     }
 
+    /// From now on these brokers' replicas of a partition are behind, although they run, and no others.
+    pub fn behind(&mut self, topic: &str, partition: i32, brokers: &[i32]) {
+        self.partitions.get_mut(&(topic.to_owned(), partition)).unwrap().behind = brokers.to_vec();
+    }
+
     pub fn holds(&self, id: i32) -> bool {
         self.partitions.values().any(|placed| placed.replicas.contains(&id))
     }
@@ -240,7 +245,7 @@ impl Kafka {
                 .registered
                 .iter()
                 .filter(|(id, fenced)| !**fenced && !self.undisclosed.contains(id))
-                .map(|(id, _)| (*id, Disks { total: None, replicas: on(*id) }))
+                .map(|(id, _)| (*id, Disks { total: self.totals.get(id).copied(), replicas: on(*id) }))
                 .collect(),
             rates: self.rates,
             throttled: self.throttled.clone(),
@@ -305,8 +310,7 @@ impl Kafka {
         );
         answers.metadata_level = Some(self.level);
         let partition = |((topic, index), placed): (&(String, i32), &Placed)| {
-            let behind = |id: &i32| placed.behind.contains(id) || self.behind.contains(id);
-            let follows = |id: &i32| self.process(*id).is_some() && !behind(id);
+            let follows = |id: &i32| self.process(*id).is_some() && !placed.behind.contains(id);
             let isr: Vec<i32> = placed.base().into_iter().filter(follows).collect();
             Partition {
                 topic: topic.clone(),

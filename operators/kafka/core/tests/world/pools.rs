@@ -44,6 +44,23 @@ fn a_pool_that_is_taken_out_of_the_specification_is_emptied_and_removed() {
     assert!(!configs.iter().any(|name| name.contains("my-broker-")), "{configs:?}");
 }
 
+#[rstest]
+fn a_pool_that_comes_back_is_taken_back_whatever_is_left_of_it(
+    #[values(2, 6, 10, 15, 20, 25, 30, 40, 60)] passes: u32,
+) {
+    let mut sim = five();
+    edit(&mut sim, &with_pools(&[("other", 200, 3)]));
+    for _ in 0..passes {
+        let _ = sim.pass();
+        sim.tick();
+    }
+    let mut spec = dedicated(5);
+    spec["rebalance"] = json!({"onScaleUp": "Nothing"});
+    edit(&mut sim, &spec);
+    sim.converge();
+    nothing_is_left(&sim, &[0, 1, 2, 3, 4]);
+}
+
 #[test]
 fn combined_nodes_become_dedicated_ones_by_another_pool_of_each_kind() {
     let mut sim = Simulation::converged(&combined(3));

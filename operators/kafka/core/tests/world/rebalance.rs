@@ -193,14 +193,11 @@ fn a_rebalance_waits_while_replicas_are_behind() {
 #[test]
 fn a_rebalance_waits_for_one_replica_that_is_behind_on_a_broker_that_serves() {
     let mut sim = lopsided();
-    let behind = |sim: &mut Simulation, behind: Vec<i32>| {
-        sim.kafka.partitions.get_mut(&("t".to_owned(), 0)).unwrap().behind = behind;
-    };
-    behind(&mut sim, vec![2]);
+    sim.kafka.behind("t", 0, &[2]);
     sim.ask("even", json!({"cluster": "my", "mode": "Full"}));
     sim.run_until_blocked("ReplicasBehind");
     assert_eq!(sim.kafka.copies, 0);
-    behind(&mut sim, vec![]);
+    sim.kafka.behind("t", 0, &[]);
     sim.converge();
     assert_eq!(sim.told_of("even").state, "Completed");
 }

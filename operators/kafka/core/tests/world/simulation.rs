@@ -20,9 +20,9 @@ use ballast_kafka_core::{
     status,
     validate::{Desired, Environment, Pool, validate},
 };
-use ballast_testkit::World;
+use ballast_testkit::{World, samples};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::model::Kafka;
 
@@ -49,22 +49,11 @@ pub struct Simulation {
 }
 
 pub fn environment() -> Environment {
-    Environment {
-        cluster_domain: "cluster.local".to_owned(),
-        operator_image: "ballast/kafka-operator:test".to_owned(),
-        operator_pull_policy: None,
-        operator_namespace: Some("ballast-system".to_owned()),
-    }
+    samples::environment("ballast/kafka-operator:test")
 }
 
 pub fn resource(spec: &Value) -> KafkaCluster {
-    serde_json::from_value(json!({
-        "apiVersion": "kafka.ballast.dev/v1alpha1",
-        "kind": "KafkaCluster",
-        "metadata": {"name": NAME, "namespace": "ns", "uid": "11111111-2222-4333-8444-555555555555", "generation": 1},
-        "spec": spec,
-    }))
-    .unwrap()
+    samples::resource(NAME, "11111111-2222-4333-8444-555555555555", spec).unwrap()
 }
 
 impl Simulation {

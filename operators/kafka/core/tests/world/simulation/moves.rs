@@ -6,6 +6,7 @@ use ballast_core::{
 };
 use ballast_kafka_core::{
     APPLICATION,
+    api::Purpose,
     build::{self, Place},
     intent::{Intent, Throttle},
     observed::Observed,
@@ -31,6 +32,7 @@ impl Simulation {
                 self.write(format!("uncordon {id}"), |sim| sim.kafka.cordoned.remove(id)).map(|_| ())
             }),
             Intent::MoveReplicas { moves, throttle, .. } => {
+                self.is_announced(observed);
                 self.throttle(throttle)?;
                 self.write(format!("move {}", moves.len()), |sim| {
                     let copies = moves.iter().any(|it| !it.transfers.is_empty());
@@ -94,6 +96,16 @@ impl Simulation {
         }
         let claim_uid = self.claim(desired, observed, pool, place)?;
         self.start(desired, observed, pool, place, TicketKind::Join, claim_uid)
+    }
+
+    /// What is moved, and for whom, is told before: who looks, and an operator that starts anew, must know of it.
+    fn is_announced(&self, observed: &Observed) {
+        let Some(Ok(relocation)) = &observed.relocation else { panic!("{:?}", observed.relocation) };
+        let told = self.resource.status.as_ref().and_then(|status| status.rebalance.as_ref());
+        let told = told.unwrap_or_else(|| panic!("replicas move unannounced\n{}", self.told()));
+        assert_eq!(told.purpose, relocation.purpose, "{}", self.told());
+        let brokers = if told.purpose == Purpose::Spread { &relocation.kept } else { &relocation.leaving };
+        assert!(brokers.iter().all(|id| told.brokers.contains(id)), "{brokers:?}, told {told:?}");
     }
 
     fn throttle(&mut self, throttle: &Throttle) -> Result<(), Died> {
