@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 
 pub use rebalance::{HotMode, HotPartitions, OnScaleUp, Rebalance};
 pub use rolling::{MAX_ISR_HEADROOM, Rolling};
-pub use status::{Endpoints, HotStatus, KafkaClusterStatus, NodeStatus, Purpose, RebalanceStatus};
+pub use status::{
+    AvoidedBroker, Endpoints, HotStatus, KafkaClusterStatus, NodeStatus, Purpose, RebalanceStatus,
+};
 
 /// Longest allowed name of a `KafkaCluster` and its longest pool together: StatefulSet names must stay within 52 characters.
 pub const MAX_NAMES: usize = 45;

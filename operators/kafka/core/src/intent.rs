@@ -92,10 +92,12 @@ pub enum Intent {
     },
     /// Change the throttle only: what it named has ended.
     Throttle(Throttle),
-    /// Cancel reassignments that nobody wants any more.
+    /// Cancel reassignments that nobody wants any more, or that make no progress.
     CancelMoves {
         /// Topic and number of each.
         partitions: Vec<(String, i32)>,
+        /// Why.
+        why: String,
     },
     /// Take the vote of a controller that leaves, or whose metadata log is lost.
     RemoveVoter {
@@ -205,8 +207,8 @@ impl plan::Intent for Intent {
                 format!("{why}: {} partitions begin to move, {bytes} bytes", moves.len())
             }
             Self::Throttle(_) => "the throttle names only what is being moved".to_owned(),
-            Self::CancelMoves { partitions } => {
-                format!("{} moves are cancelled: the broker that they would empty stays", partitions.len())
+            Self::CancelMoves { partitions, why } => {
+                format!("{} moves are cancelled: {why}", partitions.len())
             }
             Self::RemoveVoter { node, why, .. } => format!("{node} gives its vote in the quorum back: {why}"),
             Self::ReplaceVolume { node, place, .. } => format!(

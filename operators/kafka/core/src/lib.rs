@@ -10,7 +10,7 @@
 //! | [`build`] | the objects of a cluster |
 //! | `departing` | pools that are gone from the resource and have nodes |
 //! | [`status`] | what users read |
-//! | [`moving`], [`relocation`] | what has to be known to move replicas, and why they move |
+//! | [`moving`], [`relocation`], [`progress`] | what has to be known to move replicas, why they move, and whether they get on |
 //! | [`rebalance`] | where partitions go |
 //! | [`versions`], [`settings`], [`jvm`] | what is known of Kafka's versions and configuration keys, and of flags of the JVM |
 
@@ -22,6 +22,7 @@ pub mod jvm;
 pub mod moving;
 pub mod observed;
 pub mod plan;
+pub mod progress;
 pub mod rebalance;
 pub mod relocation;
 pub mod settings;

@@ -21,6 +21,7 @@ use crate::{
     api::{KafkaClusterStatus, RebalanceStatus, kafka_rebalance::Asked},
     build,
     moving::{self, Moving},
+    progress::Still,
     rebalance::outcome::Plan,
     relocation::{self, Relocation},
     validate::Desired,
@@ -113,6 +114,8 @@ pub struct Answers {
     pub partitions: Option<Vec<Partition>>,
     /// What is being moved and what is on the disks; `None`: not known, or not asked since nothing has to move.
     pub moving: Option<Moving>,
+    /// How long copies are known to stand still.
+    pub still: Still,
     /// Bytes per second that producers write to each partition; `None`: not measured, or not long enough yet.
     pub rates: Option<BTreeMap<moving::Name, f64>>,
     /// What each node said when asked directly for what it is: `Err` holds why it did not answer.

@@ -9,6 +9,7 @@ use crate::{
     },
     moving,
     observed::{Answers, Node},
+    progress::{self, Stuck},
     rebalance::{
         self,
         outcome::{Plan, Role},
@@ -31,6 +32,8 @@ pub struct Relocation {
     pub snapshot: Snapshot,
     /// Where they go.
     pub plan: Plan,
+    /// Copies that run and do not get on.
+    pub stuck: Vec<Stuck>,
     /// How many partitions each broker has, or gets, a replica of, as the brokers tell; none is left out.
     held: BTreeMap<i32, usize>,
 }
@@ -72,7 +75,7 @@ impl Relocation {
 }
 
 fn is_ours(role: Role) -> bool {
-    matches!(role, Role::Serves | Role::Superseded | Role::Obsolete)
+    matches!(role, Role::Serves | Role::Superseded | Role::Stalled | Role::Obsolete)
 }
 
 /// What people ask for that can be done, in the order in which they asked; `Err`: why it cannot.
@@ -103,7 +106,7 @@ pub fn needs_rates(desired: &Desired, asked: &[Asked]) -> bool {
 /// What would be moved for brokers that have too much traffic, if that is looked for and known.
 pub(crate) fn heat(desired: &Desired, answers: &Answers) -> Option<Relocation> {
     let known = desired.hot.mode != HotMode::Disabled && answers.rates.is_some();
-    known.then(|| look(desired, Goal::HotPartitions, vec![], vec![], answers).ok()).flatten()
+    known.then(|| look(desired, Goal::HotPartitions, vec![], vec![], &[], answers).ok()).flatten()
 }
 
 /// Whether what people ask for needs a look at where everything is.
@@ -163,7 +166,9 @@ pub(crate) fn relocation(
         })
     };
     kept.retain(|id| !leaving.contains(id) && is_held(id));
-    let looks = |goal| look(desired, goal, leaving.clone(), kept.clone(), answers);
+    let avoided: Vec<i32> =
+        status.iter().flat_map(|status| &status.avoided).map(|avoided| avoided.broker).collect();
+    let looks = |goal| look(desired, goal, leaving.clone(), kept.clone(), &avoided, answers);
     if leaves || !leaving.is_empty() || !kept.is_empty() {
         return Some(looks(Goal::Drain { brokers: leaving.clone() }));
     }
@@ -176,7 +181,7 @@ pub(crate) fn relocation(
     }
     let onto = newcomers(desired, status, answers);
     if !onto.is_empty() {
-        let spread = look(desired, Goal::Spread { onto: onto.clone() }, vec![], onto, answers);
+        let spread = look(desired, Goal::Spread { onto: onto.clone() }, vec![], onto, &[], answers);
         let begun = status.is_some_and(|status| status.purpose == Purpose::Spread);
         // Where there is too little to share, nothing is told; and nobody waits for what is not known.
         if let Some(spread) = spread.ok().filter(|spread| begun || !spread.plan.moves.is_empty()) {
@@ -204,6 +209,7 @@ fn look(
     goal: Goal,
     mut leaving: Vec<i32>,
     kept: Vec<i32>,
+    avoided: &[i32],
     answers: &Answers,
 ) -> Result<Relocation, String> {
     let unknown = |what: &str| format!("Kafka does not tell {what}");
@@ -225,7 +231,11 @@ fn look(
         other => other,
     };
     let drained = if purpose == Purpose::Drain { kept.clone() } else { vec![] };
-    let request = Request { kept: drained, ..request(desired, goal) };
+    let mut request = Request { kept: drained, ..request(desired, goal) };
+    if purpose == Purpose::Drain {
+        request.avoid = avoided.to_vec();
+        request.stalled = progress::given_up(avoided, answers);
+    }
     let plan = rebalance::plan(&snapshot, &request).map_err(|error| error.to_string())?;
     let mut held: BTreeMap<i32, usize> = BTreeMap::new();
     let replicas = partitions.iter().flat_map(|partition| &partition.replicas);
@@ -238,7 +248,8 @@ fn look(
         let there = held.entry(*broker).or_default();
         *there = disks.replicas.len().max(*there);
     }
-    Ok(Relocation { purpose, leaving, kept, snapshot, plan, held })
+    let stuck = progress::stuck(purpose, &plan, answers);
+    Ok(Relocation { purpose, leaving, kept, snapshot, plan, stuck, held })
 }
 
 /// Of a broker's fair share: who has such a partition is above any threshold.

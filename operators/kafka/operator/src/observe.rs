@@ -2,6 +2,7 @@
 
 pub(crate) mod moving;
 pub mod rates;
+pub mod watch;
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::{
     act,
     nodes::Dialer,
-    observe::{self, rates::Sampler},
+    observe::{self, rates::Sampler, watch::Watch},
 };
 
 /// The Kafka operator.
@@ -34,12 +34,13 @@ pub struct KafkaOperator {
     environment: Environment,
     kafka: Dialer,
     sampler: Sampler,
+    watch: Watch,
 }
 
 impl KafkaOperator {
     /// An operator that was installed like this, and reaches nodes like that.
     pub fn new(environment: Environment, kafka: Dialer) -> Self {
-        Self { environment, kafka, sampler: Sampler::default() }
+        Self { environment, kafka, sampler: Sampler::default(), watch: Watch::new() }
     }
 }
 
@@ -57,8 +58,9 @@ impl Operator for KafkaOperator {
 
     async fn observe(&self, resource: &KafkaCluster, desired: &Desired, children: Children) -> Observed {
         let desired = &*desired.with_departing(&children);
-        let answers =
+        let mut answers =
             observe::ask(desired, resource.status.as_ref(), &children, &self.kafka, &self.sampler).await;
+        answers.still = self.watch.look(&desired.cluster.labels.uid, &answers);
         observed::observe(desired, resource.status.as_ref(), children, answers)
     }
 

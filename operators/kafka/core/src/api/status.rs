@@ -74,10 +74,27 @@ pub struct RebalanceStatus {
     /// How long it takes at least, as `1 h 05 min`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_left: Option<String>,
+    /// What is being copied and does not get on, and why; at most twenty of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
+    pub stalled: Vec<String>,
+    /// Brokers to which a copy made no progress. While they are here they get nothing, if another broker can have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub avoided: Vec<AvoidedBroker>,
     /// What cannot be moved and why; at most twenty of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub blocked: Vec<String>,
+}
+
+/// A broker that gets nothing for a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AvoidedBroker {
+    /// Its id.
+    pub broker: i32,
+    /// Until when (RFC 3339).
+    pub until: String,
 }
 
 /// Who has too much traffic.

@@ -1,6 +1,6 @@
 //! Which replicas are moved next, whatever for: within the limits of the specification, and throttled.
 
-use super::{Context, Next, throttle};
+use super::{Context, Next, drain::listed, throttle};
 use crate::{
     intent::Intent,
     moving::Moving,
@@ -52,6 +52,13 @@ impl Batch {
 /// Waits for what runs; `None`: nothing does.
 pub(super) fn under_way(relocation: &Relocation, what: &str) -> Option<Next> {
     let (running, waiting) = (relocation.in_flight(), relocation.plan.moves.len());
-    let message = || format!("{what}: {running} partitions are being moved, {waiting} wait");
+    let message = || {
+        let progress = format!("{what}: {running} partitions are being moved, {waiting} wait");
+        if relocation.stuck.is_empty() {
+            return progress;
+        }
+        let stuck = listed(relocation.stuck.iter().map(ToString::to_string));
+        format!("{progress}; these do not get on: {stuck}")
+    };
     (running > 0).then(|| Next::busy("replicas-moved", "MovingReplicas", message()))
 }

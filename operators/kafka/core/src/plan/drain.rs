@@ -128,12 +128,29 @@ fn release(context: &Context<'_>, drain: &Relocation, moving: &Moving) -> Option
     let partitions: Vec<(String, i32)> =
         obsolete.map(|flight| (flight.topic.to_string(), flight.partition)).collect();
     if !partitions.is_empty() {
-        return Some(Intent::CancelMoves { partitions });
+        let why = "the broker that they would empty stays".to_owned();
+        return Some(Intent::CancelMoves { partitions, why });
+    }
+    if let Some(intent) = give_up(drain) {
+        return Some(intent);
     }
     let wanted = |id: &&i32| context.observed.node(**id).is_some_and(|node| node.wanted);
     let kept: Vec<i32> =
         drain.kept.iter().filter(wanted).filter(|id| moving.cordoned.contains(id)).copied().collect();
     (!kept.is_empty()).then_some(Intent::Uncordon { brokers: kept })
+}
+
+/// Moves that make no progress are cancelled. They are planned anew when that is seen: where they went is then avoided.
+fn give_up(drain: &Relocation) -> Option<Intent> {
+    let stalled = drain.plan.in_flight.iter().filter(|flight| flight.role == Role::Stalled);
+    let partitions: Vec<(String, i32)> =
+        stalled.map(|flight| (flight.topic.to_string(), flight.partition)).collect();
+    let mut brokers: Vec<i32> =
+        drain.stuck.iter().filter(|copy| partitions.contains(&copy.name)).map(|copy| copy.broker).collect();
+    brokers.sort_unstable();
+    brokers.dedup();
+    let why = format!("no byte gets to {}; they are planned anew", named(&brokers));
+    (!partitions.is_empty()).then_some(Intent::CancelMoves { partitions, why })
 }
 
 /// Brokers that leave get nothing new, where Kafka knows how (KIP-1066); elsewhere the look after the stop is what is safe.

@@ -68,7 +68,7 @@ fn forced(layout: &Layout<'_>, flights: &Flights, found: &mut Found) -> Vec<Forc
             let replica = Forced { row, broker, bytes: view.size(position) };
             match role {
                 // It is to be cancelled first; what then remains is planned after that.
-                Some(Role::Obsolete) => {}
+                Some(Role::Obsolete | Role::Stalled) => {}
                 Some(Role::Foreign) => {
                     found.lower_bound_bytes += replica.bytes;
                     found.blocked_bytes += replica.bytes;
@@ -91,13 +91,15 @@ fn forced(layout: &Layout<'_>, flights: &Flights, found: &mut Found) -> Vec<Forc
 /// Topics with a partition that has more replicas to move than brokers that could take one, by index.
 fn infeasible(layout: &Layout<'_>, forced: &[Forced]) -> BTreeMap<usize, Infeasible> {
     let roster = layout.roster;
-    let eligible = roster.targets.len();
+    let eligible = roster.targets.len() + roster.last_resort.len();
     let mut topics: BTreeMap<usize, Infeasible> = BTreeMap::new();
     // Replicas of a partition follow one another.
     for replicas in forced.chunk_by(|one, other| one.row == other.row) {
         let row = replicas[0].row;
         let list = layout.list(row);
-        let taken = list.iter().filter(|broker| roster.is_target[usize::from(**broker)]).count();
+        let may_hold =
+            |broker: &&u16| roster.is_target[usize::from(**broker)] || roster.last_resort.contains(*broker);
+        let taken = list.iter().filter(may_hold).count();
         if replicas.len() <= eligible - taken {
             continue;
         }
@@ -154,7 +156,11 @@ fn place(layout: &mut Layout<'_>, movable: &[Forced], preference: Preference) ->
         let list = layout.list(replica.row);
         let Some(position) = list.iter().position(|broker| *broker == replica.broker) else { continue };
         let at = (replica.row, position);
-        match target::find(layout, at, &roster.targets, (Rule::Forced, preference), |_, _| true) {
+        let find =
+            |targets: &[u16]| target::find(layout, at, targets, (Rule::Forced, preference), |_, _| true);
+        let found = find(&roster.targets)
+            .or_else(|refusal| find(&roster.last_resort).map_err(|last| last.max(refusal)));
+        match found {
             Ok((broker, _)) => layout.replace(replica.row, position, broker),
             Err(refusal) => refused.push((*replica, refusal)),
         }

@@ -38,7 +38,7 @@ pub(super) fn plan(
         blocked_bytes: found.blocked_bytes,
         in_flight_bytes: in_flight
             .iter()
-            .filter(|flight| flight.role == Role::Serves)
+            .filter(|flight| matches!(flight.role, Role::Serves | Role::Stalled))
             .map(|flight| flight.bytes)
             .sum(),
         total_bytes: snapshot

@@ -61,6 +61,8 @@ fn role(snapshot: &Snapshot, view: View<'_>, roster: &Roster, request: &Request)
     };
     if serves && view.adding().any(|broker| !may_finish(roster, broker)) {
         Role::Superseded
+    } else if serves && is_stalled(view, request) {
+        Role::Stalled
     } else if serves {
         Role::Serves
     } else if removes(&roster.kept) {
@@ -68,6 +70,13 @@ fn role(snapshot: &Snapshot, view: View<'_>, roster: &Roster, request: &Request)
     } else {
         Role::Foreign
     }
+}
+
+/// Others may have begun what makes a cluster more even.
+fn is_stalled(view: View<'_>, request: &Request) -> bool {
+    matches!(request.goal, Goal::Drain { .. })
+        && !request.stalled.is_empty()
+        && request.stalled.contains(&(view.topic().to_string(), view.number()))
 }
 
 /// Whether a replica that is being copied to a broker may arrive. A cordoned broker keeps what it was promised.

@@ -31,7 +31,7 @@ pub struct Plan {
 impl Plan {
     /// Whether nothing is left to be wanted: no move, nothing that runs for this plan, nothing blocked.
     pub fn is_done(&self) -> bool {
-        let runs = |flight: &InFlight| flight.role == Role::Serves;
+        let runs = |flight: &InFlight| matches!(flight.role, Role::Serves | Role::Stalled);
         self.moves.is_empty()
             && !self.in_flight.iter().any(runs)
             && self.infeasible.is_empty()
@@ -106,6 +106,8 @@ pub enum Role {
     Serves,
     /// It takes a replica off a broker that leaves, but puts one where none may be: a move of the plan supersedes it.
     Superseded,
+    /// It does what a drain wants, and makes no progress: it may be cancelled, and is then planned anew.
+    Stalled,
     /// It takes a replica off a broker that is no longer to leave: it may be cancelled.
     Obsolete,
     /// Somebody else's: leave it alone.

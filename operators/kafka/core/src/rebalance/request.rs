@@ -1,5 +1,7 @@
 //! What is wanted of a plan.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::snapshot::{BrokerId, Snapshot};
@@ -30,8 +32,10 @@ pub enum Goal {
 pub struct Request {
     /// Why.
     pub goal: Goal,
-    /// Brokers that get nothing although they could, such as one on which a copy made no progress.
+    /// Brokers that get nothing although they could, such as one on which a copy made no progress. A drain takes them where there is no other.
     pub avoid: Vec<BrokerId>,
+    /// Topic and number of partitions whose reassignment makes no progress: what serves a drain may be cancelled.
+    pub stalled: BTreeSet<(String, i32)>,
     /// Brokers that were being drained for an intent that is gone: reassignments away from them may be cancelled.
     pub kept: Vec<BrokerId>,
     /// Part of a broker's disk that may be full after a plan.
@@ -62,6 +66,7 @@ impl Request {
         Self {
             goal,
             avoid: Vec::new(),
+            stalled: BTreeSet::new(),
             kept: Vec::new(),
             disk_high_water: 0.85,
             leaders_above: 1.10,

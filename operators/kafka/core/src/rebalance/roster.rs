@@ -17,6 +17,8 @@ pub(super) struct Roster {
     /// Brokers that may get replicas.
     pub(super) targets: Vec<u16>,
     pub(super) is_target: Vec<bool>,
+    /// Brokers that may get what has to go and has no other place.
+    pub(super) last_resort: Vec<u16>,
     /// No longer to be emptied.
     pub(super) kept: Vec<bool>,
     pub(super) racks: Racks,
@@ -47,15 +49,21 @@ impl Roster {
             .map(|(broker, leaving)| !(broker.dead || broker.draining || *leaving))
             .collect();
         let avoided = marked(&request.avoid);
-        let is_target: Vec<bool> = (0..brokers.len())
-            .map(|index| staying[index] && !brokers[index].cordoned && !avoided[index])
-            .collect();
-        let targets = (0..).zip(&is_target).filter(|(_, is)| **is).map(|(index, _)| index).collect();
+        let takes: Vec<bool> =
+            (0..brokers.len()).map(|index| staying[index] && !brokers[index].cordoned).collect();
+        let is_target: Vec<bool> =
+            takes.iter().zip(&avoided).map(|(takes, avoided)| *takes && !avoided).collect();
+        let is_last: Vec<bool> =
+            takes.iter().zip(&avoided).map(|(takes, avoided)| *takes && *avoided).collect();
+        let indices =
+            |marks: &[bool]| (0..).zip(marks).filter(|(_, is)| **is).map(|(index, _)| index).collect();
+        let (targets, last_resort) = (indices(&is_target), indices(&is_last));
         let mut kept = marked(&request.kept);
         for (kept, leaving) in kept.iter_mut().zip(&leaving) {
             *kept &= !leaving;
         }
-        let racks = Racks::new(brokers, &is_target);
-        Self { leaving, alive, staying, targets, is_target, kept, racks }
+        // A broker that is avoided is no reason to crowd the racks of others.
+        let racks = Racks::new(brokers, &takes);
+        Self { leaving, alive, staying, targets, is_target, last_resort, kept, racks }
     }
 }

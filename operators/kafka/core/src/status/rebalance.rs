@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::{
     api::{Purpose, RebalanceStatus},
     observed::Observed,
-    plan,
+    plan, progress,
     rebalance::{outcome::Plan, schedule},
     relocation::Relocation,
     validate::Desired,
@@ -35,6 +35,8 @@ pub(super) fn status(
         None => moving.rates == (None, None),
         Some(status) => status.throttle.is_some(),
     };
+    let avoided = previous.map(|status| status.avoided.as_slice()).unwrap_or_default();
+    let avoided = progress::avoided(avoided, &drain.stuck, now);
     let previous = previous.filter(|status| status.purpose == drain.purpose);
     let mut brokers: Vec<i32> = previous.map(|status| status.brokers.clone()).unwrap_or_default();
     let named = if drain.purpose == Purpose::Spread { &drain.kept } else { &drain.leaving };
@@ -53,6 +55,8 @@ pub(super) fn status(
         partitions_to_go: count(drain.plan.moves.iter().filter(|it| !it.transfers.is_empty()).count()),
         in_flight: count(drain.in_flight()),
         time_left: time_left(desired, drain, ours),
+        stalled: drain.stuck.iter().map(ToString::to_string).take(LISTED).collect(),
+        avoided,
         blocked: blocked(&drain.plan),
     })
 }

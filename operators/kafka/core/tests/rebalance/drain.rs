@@ -61,6 +61,23 @@ fn nothing_goes_to_brokers_that_are_cordoned_dead_draining_or_avoided() {
 }
 
 #[test]
+fn who_is_avoided_gets_what_no_other_can_have() {
+    let world = World::new(&["", "", "", ""], one(&[1, 2]));
+    let request = |avoid: &[BrokerId]| Request { avoid: avoid.to_vec(), ..Request::drain(&[1]) };
+    assert_eq!(*only(&world.plan(&request(&[3]))).to, [4, 2]);
+    let plan = world.plan(&request(&[3, 4]));
+    assert!(plan.infeasible.is_empty() && plan.blocked.is_empty(), "{plan:?}");
+    assert!([[3, 2], [4, 2]].contains(&[only(&plan).to[0], only(&plan).to[1]]), "{plan:?}");
+}
+
+#[test]
+fn no_rack_is_crowded_to_avoid_a_broker() {
+    let world = World::new(&["a", "b", "c", "c", "a"], one(&[1, 2, 3]));
+    let plan = world.plan(&Request { avoid: vec![4], ..Request::drain(&[3]) });
+    assert_eq!(*only(&plan).to, [1, 2, 4]);
+}
+
+#[test]
 fn brokers_that_the_snapshot_calls_draining_are_drained_too() {
     let world = World::new(&["", "", ""], one(&[1])).with(1, |broker| broker.draining = true);
     assert_eq!(*only(&world.plan(&Request::drain(&[2]))).to, [3]);
@@ -191,6 +208,19 @@ fn a_reassignment_for_an_intent_that_is_gone_is_obsolete() {
     let world = World::new(&["", "", "", ""], flying(&[3, 2, 1], &[3], &[1]));
     let plan = world.plan(&Request { kept: vec![1], ..Request::drain(&[]) });
     assert_eq!((plan.moves.len(), plan.in_flight[0].role), (0, Role::Obsolete));
+}
+
+#[test]
+fn a_reassignment_without_progress_is_stalled_if_it_serves_a_drain() {
+    let stalled = || [("t".to_owned(), 0)].into();
+    let world = World::new(&["", "", "", ""], flying(&[3, 2, 1], &[3], &[1]));
+    let plan = world.plan(&Request { stalled: stalled(), ..Request::drain(&[1]) });
+    assert_eq!((plan.moves.len(), plan.in_flight[0].role), (0, Role::Stalled));
+    assert_eq!((plan.report.in_flight_bytes, plan.is_done()), (100, false));
+    let foreign = world.plan(&Request { stalled: stalled(), ..Request::drain(&[4]) });
+    assert_eq!(foreign.in_flight[0].role, Role::Foreign);
+    let spread = world.plan(&Request { stalled: stalled(), ..Request::spread(&[3]) });
+    assert_eq!(spread.in_flight[0].role, Role::Serves);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod model;
 mod pools;
 mod rebalance;
 mod simulation;
+mod stalled;
 mod upgrade;
 mod volumes;
 

@@ -58,6 +58,8 @@ pub struct Kafka {
     pub totals: BTreeMap<i32, u64>,
     /// Copies that make no progress.
     pub stalled: bool,
+    /// Brokers to which copies make no progress.
+    pub stalled_to: Vec<i32>,
     /// What moves cost: copies begun, and bytes copied.
     pub copies: u64,
     pub bytes: u64,
@@ -183,7 +185,8 @@ impl Kafka {
         let alive: Vec<i32> = self.running.values().map(|process| id(&process.member)).collect();
         for placed in self.partitions.values_mut().filter(|_| !self.stalled) {
             let source = placed.base().iter().any(|id| alive.contains(id));
-            for to in placed.adding.clone().iter().filter(|id| source && alive.contains(id)) {
+            let gets_on = |id: &&i32| source && alive.contains(id) && !self.stalled_to.contains(id);
+            for to in placed.adding.clone().iter().filter(gets_on) {
                 let have = placed.copied.entry(*to).or_default();
                 let more = PER_TICK.min(placed.size - *have);
                 *have += more;

@@ -2,6 +2,8 @@
 
 mod moves;
 
+use std::time::Duration;
+
 use ballast_core::{
     bootstrap::Record,
     build::config_map,
@@ -17,6 +19,7 @@ use ballast_kafka_core::{
     intent::Intent,
     observed::{Node, Observed, observe},
     plan::plan,
+    progress::Progress,
     status,
     validate::{Desired, Environment, Pool, validate},
 };
@@ -46,6 +49,8 @@ pub struct Simulation {
     pub intents: Vec<String>,
     pub blocked: Vec<String>,
     pub trace: Vec<String>,
+    /// What the operator remembers of copies, until it dies.
+    progress: Progress,
 }
 
 pub fn environment() -> Environment {
@@ -71,6 +76,7 @@ impl Simulation {
             intents: vec![],
             blocked: vec![],
             trace: vec![],
+            progress: Progress::default(),
         }
     }
 
@@ -115,8 +121,18 @@ impl Simulation {
         serde_json::from_value(asked.status.clone()).unwrap_or_default()
     }
 
+    /// What it remembered is gone.
+    pub fn restart_operator(&mut self) {
+        self.progress = Progress::default();
+    }
+
     pub fn tick(&mut self) {
-        self.world.advance(3);
+        self.time_passes(3);
+    }
+
+    /// So many seconds pass, in which copies get on by one step.
+    pub fn time_passes(&mut self, seconds: i64) {
+        self.world.advance(seconds);
         self.kafka.copy();
         self.settle();
     }
@@ -140,7 +156,9 @@ impl Simulation {
     pub fn pass(&mut self) -> Result<bool, Died> {
         let live = self.children();
         let desired = self.desired().with_departing(&live).into_owned();
-        let answers = self.kafka.ask(&desired, &live);
+        let mut answers = self.kafka.ask(&desired, &live);
+        let time = u64::try_from(self.world.now().as_second()).unwrap();
+        answers.still = self.progress.look(Duration::from_secs(time), &answers);
         let observed = observe(&desired, self.resource.status.as_ref(), live.clone(), answers);
         let mut plan = plan(&desired, &observed, self.world.now());
         plan.apply.retain(|object| changes(object, &live, &self.world));
@@ -331,6 +349,7 @@ impl Simulation {
             Some(0) => {
                 self.trace.push(format!("(died before: {what})"));
                 self.crash_after = None;
+                self.progress = Progress::default();
                 return Err(Died);
             }
             Some(left) => *left -= 1,

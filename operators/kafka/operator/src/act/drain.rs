@@ -47,7 +47,7 @@ impl Drain<'_> {
                 self.move_replicas(moves).await
             }
             Intent::Throttle(throttle) => self.throttle(throttle).await,
-            Intent::CancelMoves { partitions } => {
+            Intent::CancelMoves { partitions, .. } => {
                 let mut by_topic: ByTopic<Move> = BTreeMap::new();
                 for (topic, partition) in partitions {
                     let cancelled = Move { partition: *partition, replicas: None };

@@ -51,7 +51,7 @@ impl Simulation {
                 })
             }
             Intent::Throttle(throttle) => self.throttle(throttle),
-            Intent::CancelMoves { partitions } => self.write("cancel".to_owned(), |sim| {
+            Intent::CancelMoves { partitions, .. } => self.write("cancel".to_owned(), |sim| {
                 for (topic, partition) in partitions {
                     sim.kafka.reassign(topic, *partition, None).unwrap();
                 }
