@@ -10,6 +10,7 @@ mod resources;
 mod settings;
 
 use ballast_testkit::sweep::{self, change, forward, wrong, yaml};
+#[allow(unused_imports, reason = "each test that has this module uses a part of it")]
 pub use ballast_testkit::sweep::{Arrives, Refused, arrived};
 use serde_json::Value;
 

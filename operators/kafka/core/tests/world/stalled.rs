@@ -176,7 +176,7 @@ fn a_partition_without_a_leader_is_named_and_waited_for() {
     sim.kafka.stalled = false;
     let target = sim.kafka.partitions[&name].adding[0];
     sim.kafka.stalled_to = vec![target];
-    sim.kafka.partitions.get_mut(&name).unwrap().behind = vec![4];
+    sim.kafka.behind(&name.0, name.1, &[4]);
     passes(&mut sim, 2 * DEADLINE);
     let (stalled, _) = told(&sim);
     assert!(
@@ -184,7 +184,7 @@ fn a_partition_without_a_leader_is_named_and_waited_for() {
         "{stalled:?}"
     );
     assert_eq!(sim.kafka.partitions[&name].adding, [target], "{}", sim.told());
-    sim.kafka.partitions.get_mut(&name).unwrap().behind.clear();
+    sim.kafka.behind(&name.0, name.1, &[]);
     sim.kafka.stalled_to.clear();
     sim.converge();
     nothing_is_left(&sim, &[0, 1, 2, 3]);
