@@ -153,6 +153,11 @@ impl Metrics {
         registry.register_collector(Box::new(by_resource));
     }
 
+    /// Where an operator adds metrics of its own.
+    pub fn registry(&mut self) -> &mut Registry {
+        &mut self.registry
+    }
+
     /// Everything, in the `OpenMetrics` text format.
     pub fn encode(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();

@@ -9,6 +9,7 @@ use ballast_core::{
 };
 use jiff::Timestamp;
 use kube::{CustomResourceExt, core::NamespaceResourceScope};
+use prometheus_client::registry::Registry;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -127,6 +128,23 @@ pub trait Operator: Send + Sync + Sized + Debug + 'static {
     fn companion_without_cluster(&self, _companion: &Companion, _now: Timestamp) -> Option<Value> {
         None
     }
+
+    /// Starts, or tells, what watches the application outside of passes; called at the end of each pass, by the leading replica only. Neither
+    /// waits nor asks. Every write of what is started goes through `writer`.
+    fn tend(
+        &self,
+        _key: &ResourceKey,
+        _desired: &Self::Desired,
+        _observed: &Self::Observed,
+        _writer: &Writer,
+    ) {
+    }
+
+    /// The resource is gone, or going: what [`Operator::tend`] has started for it ends.
+    fn forget(&self, _key: &ResourceKey) {}
+
+    /// Adds metrics of the domain's own, beside [`Operator::gauges`].
+    fn register(&self, _registry: &mut Registry) {}
 
     /// Everything that would be applied for a fresh resource, without a cluster, for `render`. Pure.
     fn render(&self, desired: &Self::Desired) -> Vec<Object>;

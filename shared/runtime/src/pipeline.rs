@@ -284,6 +284,7 @@ impl<O: Operator> Pipeline<O> {
         self.memories.forget(key);
         self.metrics.forget(key);
         self.lanes.forget(key);
+        self.operator.forget(key);
     }
 }
 

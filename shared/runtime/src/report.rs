@@ -59,6 +59,7 @@ impl<O: Operator> Pipeline<O> {
             return Ended::AWAIT_CHANGE;
         }
         if let Done::Planned { planned, .. } = &done {
+            self.operator.tend(key, &planned.desired, &planned.observed, &self.writer(key));
             self.tell(&reference, memory, &planned.plan);
         }
         let shown =

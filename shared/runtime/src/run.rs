@@ -59,7 +59,9 @@ pub(crate) enum RunError {
 pub(crate) async fn run<O: Operator>(operator: O, settings: RunSettings) -> Result<(), RunError> {
     let version = env!("CARGO_PKG_VERSION");
     let stop = shutdown::on_signal().map_err(RunError::Signal)?;
-    let metrics = Arc::new(Metrics::new(O::APPLICATION, version));
+    let mut metrics = Metrics::new(O::APPLICATION, version);
+    operator.register(metrics.registry());
+    let metrics = Arc::new(metrics);
     let health = Arc::new(Health::default());
     let listener =
         http::bind(settings.listen).await.map_err(|error| RunError::Listen(settings.listen, error))?;
