@@ -1,5 +1,6 @@
 //! The resource type: what users write and what they read. The comments are the user's manual (`kubectl explain`).
 
+mod canary;
 pub mod kafka_rebalance;
 mod rebalance;
 mod rolling;
@@ -14,6 +15,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use canary::{Canary, CanaryMode};
 pub use rebalance::{HotMode, HotPartitions, OnScaleUp, Rebalance};
 pub use rolling::{MAX_ISR_HEADROOM, Rolling};
 pub use status::{
@@ -90,6 +92,10 @@ pub struct KafkaClusterSpec {
     /// How changes go from node to node.
     #[serde(default)]
     pub rolling: Rolling,
+
+    /// Whether records really go through each broker.
+    #[serde(default)]
+    pub canary: Canary,
 
     /// The PodDisruptionBudget.
     #[serde(default)]

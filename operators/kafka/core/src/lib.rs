@@ -12,10 +12,12 @@
 //! | [`status`] | what users read |
 //! | [`moving`], [`relocation`], [`progress`] | what has to be known to move replicas, why they move, and whether they get on |
 //! | [`rebalance`] | where partitions go |
+//! | [`canary`] | where records go that show whether brokers work, and what follows from them |
 //! | [`versions`], [`settings`], [`jvm`] | what is known of Kafka's versions and configuration keys, and of flags of the JVM |
 
 pub mod api;
 pub mod build;
+pub mod canary;
 mod departing;
 pub mod intent;
 pub mod jvm;

@@ -19,7 +19,7 @@ pub use node::Node;
 use crate::{
     APPLICATION,
     api::{KafkaClusterStatus, RebalanceStatus, kafka_rebalance::Asked},
-    build,
+    build, canary,
     moving::{self, Moving},
     progress::Still,
     rebalance::outcome::Plan,
@@ -118,6 +118,8 @@ pub struct Answers {
     pub still: Still,
     /// Bytes per second that producers write to each partition; `None`: not measured, or not long enough yet.
     pub rates: Option<BTreeMap<moving::Name, f64>>,
+    /// What became of the canary's last records; `None`: there is no canary, or it has not told for long.
+    pub canary: Option<canary::Outcomes>,
     /// What each node said when asked directly for what it is: `Err` holds why it did not answer.
     pub probes: BTreeMap<i32, Result<(), String>>,
 }
@@ -153,6 +155,16 @@ impl Observed {
     /// The node with this id.
     pub fn node(&self, id: i32) -> Option<&Node> {
         self.nodes.iter().find(|node| node.id == id)
+    }
+
+    /// Brokers through which the canary's records are to go: those that are wanted and are not being emptied.
+    pub fn canary_brokers(&self, desired: &Desired) -> BTreeSet<i32> {
+        let emptied = |id: i32| match &self.relocation {
+            Some(Ok(relocation)) => relocation.leaving.contains(&id),
+            _ => false,
+        };
+        let brokers = desired.nodes().filter(|node| node.pool.broker).map(|node| node.id);
+        brokers.filter(|id| !emptied(*id)).collect()
     }
 
     /// Whether a majority of the voters has answered and has caught up with the leader; `None`: the quorum is not known.

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
     api::{Endpoints, KafkaCluster, KafkaClusterStatus, NodeStatus},
-    build,
+    build, canary,
     intent::Intent,
     observed::{Node, Observed},
     plan,
@@ -121,6 +121,17 @@ fn conditions(previous: &KafkaClusterStatus, facts: &Facts<'_>, now: Timestamp) 
             Err(message) => (Status::False, "VersionNotSupported", message),
         },
     );
+    match facts.desired.canary {
+        Some(_) if facts.started && !facts.desired.paused => {
+            let outcomes = facts.observed.answers.canary.as_ref();
+            set("CanaryPassing", canary::condition(&facts.observed.canary_brokers(facts.desired), outcomes));
+        }
+        Some(_) => {
+            let message = "it is run while the cluster has started and is not paused".to_owned();
+            set("CanaryPassing", (Status::Unknown, "CanaryNotRun", message));
+        }
+        None => conditions.retain(|condition| condition.type_ != "CanaryPassing"),
+    }
     conditions
 }
 

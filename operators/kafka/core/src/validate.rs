@@ -2,8 +2,11 @@
 
 mod pools;
 
+use std::time::Duration;
+
 use ballast_core::{
     build::{self, Cluster},
+    duration,
     invalid::Invalid,
     label::{self, ClusterLabels},
     name, quantity, version, zone,
@@ -13,8 +16,8 @@ use semver::Version;
 use crate::{
     APPLICATION,
     api::{
-        HotMode, HotPartitions, KafkaCluster, MAX_ISR_HEADROOM, MAX_NAMES, NodePool, OnScaleUp, Rebalance,
-        Rolling,
+        Canary, CanaryMode, HotMode, HotPartitions, KafkaCluster, MAX_ISR_HEADROOM, MAX_NAMES, NodePool,
+        OnScaleUp, Rebalance, Rolling,
     },
     settings, versions,
 };
@@ -50,6 +53,8 @@ pub struct Desired {
     pub hot: Hot,
     /// How many replicas more than `min.insync.replicas` must stay in sync while a node is restarted.
     pub isr_headroom: usize,
+    /// How long after one record of the canary the next one is written; `None`: there is no canary.
+    pub canary: Option<Duration>,
     /// Whether there is a PodDisruptionBudget.
     pub budget: bool,
     /// Nothing is to be changed.
@@ -167,6 +172,7 @@ pub fn validate(resource: &KafkaCluster, environment: &Environment) -> Result<De
     let throttle = throttle(&spec.rebalance, &mut invalid);
     let hot = hot(&spec.rebalance.hot_partitions, &mut invalid);
     let isr_headroom = isr_headroom(&spec.rolling, &mut invalid);
+    let canary = canary(&spec.canary, &mut invalid);
     let pools = pools::resolve(&spec.node_pools, &mut invalid);
     let (Some(version), true) = (version, invalid.is_empty()) else {
         return Err(invalid);
@@ -192,6 +198,7 @@ pub fn validate(resource: &KafkaCluster, environment: &Environment) -> Result<De
         hot,
         spread: spec.rebalance.on_scale_up == OnScaleUp::Spread,
         isr_headroom,
+        canary,
         budget: spec.disruption_budget.enabled,
         paused: spec.paused || annotations.get(label::PAUSED).is_some_and(|value| value == "true"),
         restart_at: annotations.get(label::RESTART).cloned(),
@@ -274,6 +281,23 @@ fn isr_headroom(rolling: &Rolling, invalid: &mut Vec<Invalid>) -> usize {
         invalid.push(Invalid::new("spec.rolling.isrHeadroom", message));
     }
     usize::try_from(headroom).unwrap_or(0)
+}
+
+/// More often, records of a slow broker would overlap.
+const LEAST_INTERVAL: Duration = Duration::from_secs(10);
+const MOST_INTERVAL: Duration = Duration::from_hours(1);
+
+fn canary(spec: &Canary, invalid: &mut Vec<Invalid>) -> Option<Duration> {
+    let text = &spec.interval;
+    let fault = match duration::parse(text) {
+        Ok(interval) if (LEAST_INTERVAL..=MOST_INTERVAL).contains(&interval) => {
+            return (spec.mode == CanaryMode::Enabled).then_some(interval);
+        }
+        Ok(_) => format!("must be 10s to 1h, is {text}"),
+        Err(error) => error.to_string(),
+    };
+    invalid.push(Invalid::new("spec.canary.interval", fault));
+    None
 }
 
 fn notes(desired: &Desired) -> Vec<String> {

@@ -38,6 +38,8 @@ fn pool(more: &Value) -> Value {
 #[case(json!({"rebalance": {"hotPartitions": {"maxBytes": "lots"}}}), "spec.rebalance.hotPartitions.maxBytes", "lots")]
 #[case(json!({"rebalance": {"concurrency": 0}}), "spec.rebalance.concurrency", "1 to 100")]
 #[case(json!({"rolling": {"isrHeadroom": -1}}), "spec.rolling.isrHeadroom", "0 to 100")]
+#[case(json!({"canary": {"interval": "1s"}}), "spec.canary.interval", "10s to 1h")]
+#[case(json!({"canary": {"mode": "Enabled", "interval": "often"}}), "spec.canary.interval", "often")]
 #[case(json!({"version": "4.1.2", "metadataVersion": "4.4"}), "spec.metadataVersion", "no node of version 4.1 can read")]
 #[case(json!({"metadataVersion": "3.9"}), "spec.metadataVersion", "give one of 4.0")]
 #[case(pool(&json!({"replicas": 2})), "spec.nodePools[].replicas", "1, 3 or 5 controllers")]
@@ -94,4 +96,7 @@ fn the_default_is_three_nodes_that_do_everything() {
     let desired = validate(&resource(&json!({})), &environment()).unwrap();
     assert_eq!((desired.controllers(), desired.brokers()), (3, 3));
     assert_eq!((desired.throttle, desired.concurrency, desired.metadata_level), (50 << 20, 5, Some(33)));
+    assert_eq!(desired.canary, None);
+    let desired = validate(&resource(&json!({"canary": {"mode": "Enabled"}})), &environment()).unwrap();
+    assert_eq!(desired.canary, Some(std::time::Duration::from_secs(30)));
 }

@@ -1,6 +1,7 @@
 //! Operates Apache Kafka clusters on Kubernetes.
 
 mod act;
+pub mod canary;
 pub mod client;
 pub mod nodes;
 mod observe;

@@ -83,13 +83,8 @@ async fn ask_brokers(desired: &Desired, children: &Children, brokers: &Admin, an
     let (cluster, described, topics) =
         tokio::join!(brokers.describe_cluster(), brokers.describe_quorum(), brokers.topics(None));
     if let Ok(cluster) = cluster {
-        answers.cluster_id = Some(cluster.id);
-        let registered = cluster.brokers.into_iter().map(|broker| Registered {
-            id: broker.id,
-            fenced: broker.fenced,
-            rack: broker.rack,
-        });
-        answers.brokers = Some(registered.collect());
+        answers.cluster_id = Some(cluster.id.clone());
+        answers.brokers = Some(registered(cluster));
     }
     answers.quorum = described.ok().as_ref().map(quorum);
     let Ok(topics) = topics else { return };
@@ -121,7 +116,13 @@ async fn min_isr(brokers: &Admin, topics: &[client::Topic]) -> BTreeMap<String, 
         .collect()
 }
 
-fn partitions(topics: Vec<client::Topic>, needed: &BTreeMap<String, usize>) -> Vec<Partition> {
+pub(crate) fn registered(cluster: client::Cluster) -> Vec<Registered> {
+    let broker =
+        |broker: client::Broker| Registered { id: broker.id, fenced: broker.fenced, rack: broker.rack };
+    cluster.brokers.into_iter().map(broker).collect()
+}
+
+pub(crate) fn partitions(topics: Vec<client::Topic>, needed: &BTreeMap<String, usize>) -> Vec<Partition> {
     let of_topic = |topic: client::Topic| {
         let min_isr = needed.get(&topic.name).copied();
         let name = topic.name;

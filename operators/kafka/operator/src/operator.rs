@@ -16,14 +16,16 @@ use ballast_kafka_core::{
 };
 use ballast_runtime::{
     companion::CompanionKind,
-    operator::{ActError, Operator, Seen, View},
+    operator::{ActError, Operator, ResourceKey, Seen, View},
     writer::Writer,
 };
 use jiff::Timestamp;
+use prometheus_client::registry::Registry;
 use serde_json::Value;
 
 use crate::{
     act,
+    canary::Canaries,
     nodes::Dialer,
     observe::{self, rates::Sampler, watch::Watch},
 };
@@ -35,12 +37,19 @@ pub struct KafkaOperator {
     kafka: Dialer,
     sampler: Sampler,
     watch: Watch,
+    canaries: Canaries,
 }
 
 impl KafkaOperator {
     /// An operator that was installed like this, and reaches nodes like that.
     pub fn new(environment: Environment, kafka: Dialer) -> Self {
-        Self { environment, kafka, sampler: Sampler::default(), watch: Watch::new() }
+        Self {
+            environment,
+            kafka,
+            sampler: Sampler::default(),
+            watch: Watch::new(),
+            canaries: Canaries::default(),
+        }
     }
 }
 
@@ -61,6 +70,7 @@ impl Operator for KafkaOperator {
         let mut answers =
             observe::ask(desired, resource.status.as_ref(), &children, &self.kafka, &self.sampler).await;
         answers.still = self.watch.look(&desired.cluster.labels.uid, &answers);
+        answers.canary = self.canaries.outcomes(&desired.cluster.labels.uid);
         observed::observe(desired, resource.status.as_ref(), children, answers)
     }
 
@@ -103,6 +113,18 @@ impl Operator for KafkaOperator {
 
     fn companion_without_cluster(&self, companion: &Companion, now: Timestamp) -> Option<Value> {
         status::asked::without_cluster(companion, now)
+    }
+
+    fn tend(&self, key: &ResourceKey, desired: &Desired, observed: &Observed, writer: &Writer) {
+        self.canaries.tend(key, desired, observed, self.kafka, writer);
+    }
+
+    fn forget(&self, key: &ResourceKey) {
+        self.canaries.forget(key);
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        self.canaries.register(registry);
     }
 
     fn render(&self, desired: &Desired) -> Vec<Object> {

@@ -13,7 +13,7 @@ pub struct KafkaClusterStatus {
     /// Generation of the resource that this status speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Ready, `QuorumHealthy`, Progressing, Degraded, `SpecValid`, `VersionSupported`.
+    /// Ready, `QuorumHealthy`, Progressing, Degraded, `SpecValid`, `VersionSupported`; `CanaryPassing`, where there is a canary.
     #[serde(default)]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,

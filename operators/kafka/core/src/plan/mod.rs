@@ -100,6 +100,10 @@ pub fn plan(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan<Inte
     if relocation::needs_rates(&desired, &observed.asked) {
         plan.requeue(MEASURED);
     }
+    if let Some(interval) = desired.canary {
+        // What became of its records is told in the status.
+        plan.requeue(interval);
+    }
     if observed.rebalance.is_some() && drain::is_over(&context) {
         // Something else may wait for its turn.
         plan.requeue(Duration::from_secs(1));

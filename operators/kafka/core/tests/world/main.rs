@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod canary;
 mod drain;
 mod headroom;
 mod hot;

@@ -48,6 +48,8 @@ pub struct Kafka {
     pub level: i16,
     /// What producers write to each partition, in bytes per second.
     pub rates_in: Option<BTreeMap<(String, i32), f64>>,
+    /// What became of the canary's records.
+    pub canary: Option<ballast_kafka_core::canary::Outcomes>,
     /// What is being moved is not told.
     pub mute: bool,
     /// Which replicas are in sync is not told.
@@ -326,6 +328,7 @@ impl Kafka {
         };
         answers.partitions = (!self.blind).then(|| self.partitions.iter().map(partition).collect());
         answers.rates.clone_from(&self.rates_in);
+        answers.canary.clone_from(&self.canary);
         answers.moving = (!self.mute).then(|| self.moving());
         answers
     }
