@@ -145,7 +145,7 @@ impl Run {
                 self.state().in_sync.see(&partitions);
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn find(&self) -> Result<i32> {
@@ -327,7 +327,7 @@ impl Run {
     pub(super) fn stats(&self) -> Stats {
         let now = self.now();
         let state = self.state();
-        let mut stats = Stats {
+        let mut figures = Stats {
             run: self.topic.run.clone(),
             state: "Waiting",
             started_at: format!("{:.3}", self.started_at),
@@ -336,23 +336,23 @@ impl Run {
             in_sync: state.in_sync.clone(),
             ..Stats::default()
         };
-        let Some(ledger) = &state.ledger else { return stats };
+        let Some(ledger) = &state.ledger else { return figures };
         let gap = ledger.gap(now);
-        stats.state = match *self.writing.borrow() {
+        figures.state = match *self.writing.borrow() {
             _ if ledger.is_full() => "Full",
             true => "Writing",
             false => "Stopped",
         };
-        stats.records = ledger.records();
-        stats.acknowledged = ledger.acknowledged();
-        stats.failed = ledger.failures().values().sum();
-        stats.failures.clone_from(ledger.failures());
-        stats.unknown = ledger.unknown();
-        stats.longest_gap_ms = gap.longest();
-        stats.longest_gap_at = gap.ended().and_then(|moment| self.wall(moment));
-        stats.last_acknowledged_at = ledger.last_acknowledged().and_then(|moment| self.wall(moment));
-        stats.last_error = ledger.last_error().map(|(_, code)| code.to_owned());
-        stats.last_error_at = ledger.last_error().and_then(|(moment, _)| self.wall(moment));
-        stats
+        figures.records = ledger.records();
+        figures.acknowledged = ledger.acknowledged();
+        figures.failed = ledger.failures().values().sum();
+        figures.failures.clone_from(ledger.failures());
+        figures.unknown = ledger.unknown();
+        figures.longest_gap_ms = gap.longest();
+        figures.longest_gap_at = gap.ended().and_then(|moment| self.wall(moment));
+        figures.last_acknowledged_at = ledger.last_acknowledged().and_then(|moment| self.wall(moment));
+        figures.last_error = ledger.last_error().map(|(_, code)| code.to_owned());
+        figures.last_error_at = ledger.last_error().and_then(|(moment, _)| self.wall(moment));
+        figures
     }
 }

@@ -79,7 +79,7 @@ fn without_sizes(objects: &[(String, Value)]) -> Vec<(String, Value)> {
     let mut objects = objects.to_vec();
     for (_, object) in objects.iter_mut().filter(|(kind, _)| kind == "PersistentVolumeClaim") {
         let Some(size) = object.pointer_mut("/spec/resources/requests/storage") else { continue };
-        let bytes = size.as_str().and_then(|size| quantity::parse(size).ok()).map(|amount| amount.bytes());
+        let bytes = size.as_str().and_then(|size| quantity::parse(size).ok()).map(quantity::Amount::bytes);
         *size = json!(bytes.map(|bytes| bytes.to_string()));
     }
     objects

@@ -102,6 +102,7 @@ pub fn wrongs() -> Vec<&'static Wrong> {
 }
 
 /// The base with the patch.
+#[allow(dead_code, reason = "each test that has this module uses a part of it")]
 pub fn patched(base: Base, patch: &str) -> Value {
     sweep::patched(base.spec(), patch)
 }
