@@ -25,11 +25,9 @@ pub mod guarded;
 pub mod kubelet;
 pub mod people;
 pub mod pod;
-#[allow(clippy::panic, reason = "a test fails by it")]
 pub mod samples;
 pub mod scheduler;
 pub mod server;
-#[allow(clippy::panic, reason = "a test fails by it")]
 pub mod sweep;
 mod world;
 

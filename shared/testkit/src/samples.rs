@@ -1,5 +1,7 @@
 //! What tests of what is validated and built begin with: resources, where the operator runs, and objects as text.
 
+#![allow(clippy::panic, reason = "it is for tests only, which fail by it")]
+
 use ballast_core::{environment::Environment, object::Object};
 use kube::Resource;
 use serde::de::DeserializeOwned;

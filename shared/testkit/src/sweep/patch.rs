@@ -1,5 +1,7 @@
 //! Specifications that differ a little from others.
 
+#![allow(clippy::panic, reason = "it is for tests only, which fail by it")]
+
 use serde_json::Value;
 
 /// A text of the corpus.

@@ -1,5 +1,7 @@
 //! What is tried on what is only built: no server is needed for it.
 
+#![allow(clippy::panic, reason = "it is for tests only, which fail by it")]
+
 use std::{collections::BTreeSet, fmt::Debug};
 
 use ballast_core::{invalid::Invalid, quantity};

@@ -10,8 +10,7 @@ mod resources;
 mod settings;
 
 use ballast_testkit::sweep::{self, change, forward, wrong, yaml};
-#[allow(unused_imports, reason = "each test that has this module uses a part of it")]
-pub use ballast_testkit::sweep::{Arrives, Refused, arrived};
+pub use ballast_testkit::sweep::{Arrives, Refused};
 use serde_json::Value;
 
 /// A specification that others differ from.
@@ -99,10 +98,4 @@ pub fn wrongs() -> Vec<&'static Wrong> {
         .into_iter()
         .flatten()
         .collect()
-}
-
-/// The base with the patch.
-#[allow(dead_code, reason = "each test that has this module uses a part of it")]
-pub fn patched(base: Base, patch: &str) -> Value {
-    sweep::patched(base.spec(), patch)
 }

@@ -1,6 +1,7 @@
 //! Brokers that leave: everything on them is moved first, each replica once, whenever the operator dies.
 
 use ballast_core::object::Kind;
+use ballast_kafka_core::moving::Lists;
 use rstest::rstest;
 use serde_json::json;
 
@@ -222,6 +223,19 @@ fn a_throttle_that_others_set_stays() {
     sim.converge();
     assert_eq!(sim.kafka.rates, (Some(7), Some(7)));
     assert!(sim.kafka.throttled.is_empty());
+}
+
+#[test]
+fn topics_that_others_throttle_as_a_whole_stay_so() {
+    let mut sim = five();
+    let whole = || Lists { leaders: "*".to_owned(), followers: "*".to_owned() };
+    // One of them is moved, and one is not there.
+    sim.kafka.throttled = ["three", "elsewhere"].map(|topic| (topic.to_owned(), whole())).into();
+    lower(&mut sim, 3);
+    sim.converge();
+    let left: Vec<&str> = sim.kafka.throttled.keys().map(String::as_str).collect();
+    assert_eq!(left, ["elsewhere", "three"]);
+    assert!(sim.kafka.throttled.values().all(|lists| *lists == whole()), "{:?}", sim.kafka.throttled);
 }
 
 #[test]

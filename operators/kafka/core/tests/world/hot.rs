@@ -142,10 +142,11 @@ fn relief_waits_while_a_broker_is_emptied() {
     sim.resource.spec.node_pools[1].replicas = 4;
     sim.converge();
     let last = ("last".to_owned(), 0);
-    sim.kafka.partitions.insert(last.clone(), Placed::of(&[3], 400));
+    sim.kafka.partitions.insert(last.clone(), Placed::of(&[3], 6));
     sim.kafka.rates_in.as_mut().unwrap().insert(last.clone(), 1.0);
     sim.resource.spec = simulation::resource(&of_brokers(3, &hot)).spec;
-    for _ in 0..200 {
+    for look in 0..200 {
+        sim.kafka.stalled = look < 20;
         passes(&mut sim, 1);
         let moved = |(name, placed): (&(String, i32), &Placed)| *name != last && placed.replicas != [0];
         let emptied = !sim.kafka.registered.contains_key(&3);

@@ -47,6 +47,7 @@ fn a_pool_that_is_taken_out_of_the_specification_is_emptied_and_removed() {
 #[rstest]
 fn a_pool_that_comes_back_is_taken_back_whatever_is_left_of_it(
     #[values(2, 6, 10, 15, 20, 25, 30, 40, 60)] passes: u32,
+    #[values(false, true)] changed: bool,
 ) {
     let mut sim = five();
     edit(&mut sim, &with_pools(&[("other", 200, 3)]));
@@ -56,6 +57,9 @@ fn a_pool_that_comes_back_is_taken_back_whatever_is_left_of_it(
     }
     let mut spec = dedicated(5);
     spec["rebalance"] = json!({"onScaleUp": "Nothing"});
+    if changed {
+        spec["config"] = json!({"num.io.threads": "4"});
+    }
     edit(&mut sim, &spec);
     sim.converge();
     nothing_is_left(&sim, &[0, 1, 2, 3, 4]);

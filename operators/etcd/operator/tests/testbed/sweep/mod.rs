@@ -10,11 +10,12 @@ mod state;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use ballast_testkit::sweep::patched;
 use futures::StreamExt;
 
 use crate::{
     bed::{bed, sample, turns},
-    corpus::{Arrives, Base, Change, Refused, Wrong, changes, patched, wrongs},
+    corpus::{Arrives, Base, Change, Refused, Wrong, changes, wrongs},
 };
 use run::{Cluster, try_all};
 
@@ -113,7 +114,7 @@ fn two_routes_to_one_specification_give_one_state() {
 
 async fn both(change: &Change) -> Result<()> {
     let _turn = turns().acquire().await?;
-    let wanted = patched(change.base, change.patch);
+    let wanted = patched(change.base.spec(), change.patch);
     let (made, became) = tokio::try_join!(Cluster::new(&wanted), async {
         let cluster = Cluster::new(&change.base.spec()).await?;
         cluster.become_(&wanted).await?;

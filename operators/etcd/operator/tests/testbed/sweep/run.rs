@@ -7,6 +7,7 @@ use ballast_testbed::{
     Class, Operated,
     wait::{self, Seen},
 };
+use ballast_testkit::sweep::{arrived, patched};
 use k8s_openapi::{api::core::v1::ServiceAccount, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{Api, Client, api::PostParams};
 use serde_json::Value;
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     bed::{bed, operator, turns},
     cluster::{self, is},
-    corpus::{Arrives, Base, Change, Refused, Wrong, arrived, patched},
+    corpus::{Arrives, Base, Change, Refused, Wrong},
 };
 
 /// What the operator has done must be seen by everybody within this.
@@ -109,7 +110,7 @@ impl Cluster {
     }
 
     async fn change(&self, change: &Change, before: &State) -> Result<State> {
-        self.become_(&patched(change.base, change.patch)).await?;
+        self.become_(&patched(change.base.spec(), change.patch)).await?;
         let changed = self.until("the change", async |now| arrived(change.arrives, &now.objects())).await?;
         if matches!(change.arrives, Arrives::Nowhere) {
             let differences = before.differences(&changed);
@@ -124,7 +125,7 @@ impl Cluster {
             }
             Some(refused) => {
                 self.refuse(&change.base.spec(), refused, &changed).await?;
-                self.become_(&patched(change.base, change.patch)).await?;
+                self.become_(&patched(change.base.spec(), change.patch)).await?;
                 let differences = changed.differences(&self.state().await?);
                 ensure!(differences.is_empty(), "the refused way back left {differences:?}");
                 Ok(changed)
@@ -194,7 +195,7 @@ impl Cluster {
     }
 
     async fn wrong(&self, wrong: &Wrong, before: &State) -> Result<State> {
-        self.refuse(&patched(wrong.base, wrong.patch), wrong.refused, before).await?;
+        self.refuse(&patched(wrong.base.spec(), wrong.patch), wrong.refused, before).await?;
         let after = self.back(wrong.base, before).await?;
         if wrong.refused != Refused::Nobody {
             ensure!(before.pods == after.pods, "pods were replaced on the way back");
