@@ -1,4 +1,4 @@
-//! How replicas are moved, and how changes go from node to node: nothing of it is in any object.
+//! How replicas are moved, how changes go from node to node, and the canary: nothing of it is in any object.
 
 use super::{
     Arrives::{Nowhere, Plan},
@@ -41,9 +41,27 @@ pub const CHANGES: &[Change] = &[
     change("spec.rolling.isrHeadroom", Two, "rolling: {isrHeadroom: 2}", Plan),
     change("spec.rolling.isrHeadroom", Rich, "rolling: ~", Plan),
     change("spec.rolling.isrHeadroom", One, "rolling: {isrHeadroom: 0}", Nowhere),
+    change("spec.canary.mode", One, "canary: {mode: Enabled}", Plan),
+    change("spec.canary.mode", Two, "canary: {mode: Disabled}", Nowhere),
+    change("spec.canary.interval", One, "canary: {mode: Enabled, interval: 10s}", Plan),
+    change("spec.canary.interval", Two, "canary: {interval: 30s}", Nowhere),
 ];
 
 pub const WRONGS: &[Wrong] = &[
+    wrong("spec.canary.mode", One, "canary: {mode: Sometimes}", ApiServer("spec.canary.mode")),
+    wrong(
+        "spec.canary.interval",
+        One,
+        "canary: {mode: Enabled, interval: 9s}",
+        Operator("spec.canary.interval"),
+    ),
+    wrong(
+        "spec.canary.interval",
+        One,
+        "canary: {mode: Enabled, interval: 2h}",
+        Operator("spec.canary.interval"),
+    ),
+    wrong("spec.canary.interval", One, "canary: {interval: soon}", Operator("spec.canary.interval")),
     wrong("spec.rebalance.throttle", One, "rebalance: {throttle: 8Ei}", Operator("spec.rebalance.throttle")),
     wrong("spec.rebalance.throttle", One, "rebalance: {throttle: 20E}", Operator("spec.rebalance.throttle")),
     wrong("spec.rebalance.throttle", One, "rebalance: {throttle: 63Ki}", Operator("spec.rebalance.throttle")),
