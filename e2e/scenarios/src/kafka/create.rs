@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
+use ballast_lab::wait::Seen;
 use serde_json::json;
 
 use super::{
@@ -38,10 +39,11 @@ pub(super) async fn three_zones(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Three controllers and three brokers: each kind in three racks, and a record that goes through them.
+/// Three controllers and three brokers: each kind in three racks, a record that goes through them, and the canary's.
 pub(super) async fn dedicated(context: &Context<'_>) -> Result<()> {
     let pools = [pool("broker", &["Broker"], 3, 0), pool("controller", &["Controller"], 3, 100)];
-    let cluster = Cluster::create(context, &pools, &json!({})).await?;
+    let canary = json!({"canary": {"mode": "Enabled", "interval": "10s"}});
+    let cluster = Cluster::create(context, &pools, &canary).await?;
     let begun = std::time::Instant::now();
     let status = cluster.ready().await?;
     context.figure("ready_seconds", begun.elapsed().as_secs());
@@ -66,6 +68,15 @@ pub(super) async fn dedicated(context: &Context<'_>) -> Result<()> {
     let zone = status.nodes.iter().find(|node| node.id == 1).and_then(|node| node.zone.clone());
     let zone = zone.unwrap_or_default();
     ensure!(rack.is_some_and(|line| line.contains(&format!("broker.rack={zone} "))), "{zone}: {rack:?}");
+    cluster
+        .until("the canary to pass through each broker", |_, status| {
+            let canary = status.conditions.iter().find(|condition| condition.type_ == "CanaryPassing");
+            match canary {
+                Some(condition) if condition.status == "True" => Seen::Met(()),
+                other => Seen::NotYet(format!("{other:?}")),
+            }
+        })
+        .await?;
     Ok(())
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ),
         scenario!(
             "kafka-dedicated",
-            "three controllers and three brokers, each kind in three racks",
+            "three controllers and three brokers, each kind in three racks; the canary passes",
             create::dedicated,
             gate
         ),
