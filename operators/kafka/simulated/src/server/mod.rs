@@ -21,6 +21,7 @@ use std::{
     collections::BTreeMap,
     net::TcpListener,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
@@ -29,6 +30,9 @@ use tokio::{runtime::Handle, task::AbortHandle};
 pub use self::journal::{Moment, Strike};
 use self::{connection::Port, journal::Journal};
 use crate::model::{Boot, Kafka, Process, Timing};
+
+/// A listener has closed after this, however busy the machine is.
+const CLOSES: Duration = Duration::from_secs(5);
 
 /// What the listeners, their connections and their owner share.
 #[derive(Debug)]
@@ -124,14 +128,22 @@ impl Server {
         Ok(())
     }
 
-    /// The node in this pod is gone, with its connections.
+    /// The node in this pod is gone: when this returns, nobody listens at its address any more. Must not be called on the only
+    /// thread of the runtime in which the nodes live.
     pub fn halt(&self, pod: &str) {
-        let mut state = lock(&self.shared.state);
-        if let Some(cluster) = state.of_pod(pod) {
-            cluster.kafka.tick(Timestamp::now());
-            cluster.kafka.halt(pod);
+        let gone = {
+            let mut state = lock(&self.shared.state);
+            if let Some(cluster) = state.of_pod(pod) {
+                cluster.kafka.tick(Timestamp::now());
+                cluster.kafka.halt(pod);
+            }
+            state.pods.remove(pod)
+        };
+        let Some(listeners) = gone.map(|pod| pod.listeners.clone()) else { return };
+        let begun = Instant::now();
+        while !listeners.iter().all(AbortHandle::is_finished) && begun.elapsed() < CLOSES {
+            std::thread::sleep(Duration::from_millis(1));
         }
-        state.pods.remove(pod);
     }
 
     /// Whether the readiness probe of the node in this pod succeeds: a broker is in service, a controller listens.
