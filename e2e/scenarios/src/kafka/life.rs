@@ -54,7 +54,7 @@ pub(super) async fn take_over(context: &Context<'_>) -> Result<()> {
     environment.helm(&["test", KAFKA, "--namespace", NAMESPACE])?;
     cluster.ready().await?;
     ensure!(cluster.pod_uids().await? == between, "taking over restarted pods");
-    context.figure("records", stream.end("node-0").await?);
+    context.figure("records", stream.end().await?);
     Ok(())
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn volumes(context: &Context<'_>) -> Result<()> {
     replaced(&cluster, "my-node-2", &lost).await?;
     let status = cluster.ready().await?;
     ensure!(voters(&status) == 3, "{:?}", status.nodes);
-    context.figure("records", stream.end("node-1").await?);
+    context.figure("records", stream.end().await?);
     Ok(())
 }
 

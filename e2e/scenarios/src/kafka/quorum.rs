@@ -42,7 +42,7 @@ pub(super) async fn resized(context: &Context<'_>) -> Result<()> {
         ensure!(voters(&status) == expected && nodes == expected, "{count}: {:?}", status.nodes);
         println!("      {count} controllers, after {leader} died");
     }
-    context.figure("records", stream.end("broker-0").await?);
+    context.figure("records", stream.end().await?);
     Ok(())
 }
 

@@ -65,7 +65,7 @@ pub(super) async fn in_the_middle(context: &Context<'_>) -> Result<()> {
     let ids: Vec<i32> = status.nodes.iter().map(|node| node.id).collect();
     ensure!(ids == [0, 2, 3, 100] && voters(&status) == 3, "{:?}", status.nodes);
     ensure!(replicas_on(tools, 1).await? == 0, "broker 1 has replicas");
-    context.figure("records", stream.end("node-0").await?);
+    context.figure("records", stream.end().await?);
     unthrottled(tools).await
 }
 
@@ -86,7 +86,7 @@ pub(super) async fn pools(context: &Context<'_>) -> Result<()> {
     ensure!(ids == [100, 101, 102, 200, 201, 202] && voters(&status) == 3, "{:?}", status.nodes);
     let sets = cluster.stateful_sets().await?;
     ensure!(sets.len() == 6 && !sets.iter().any(|set| set.starts_with("my-node-")), "{sets:?}");
-    context.figure("records", stream.end("broker-200").await?);
+    context.figure("records", stream.end().await?);
     Ok(())
 }
 

@@ -45,7 +45,7 @@ pub(super) async fn rolling(context: &Context<'_>) -> Result<()> {
     ensure!(after.len() == 4, "{after:?}");
     let order = order.into_inner().unwrap_or_else(PoisonError::into_inner);
     ensure!(order.last() == Some(&last), "{last} leads the quorum and is not the last: {order:?}");
-    context.figure("records", stream.end("node-0").await?);
+    context.figure("records", stream.end().await?);
     Ok(())
 }
 

@@ -89,8 +89,8 @@ impl<'a> Stream<'a> {
     }
 
     /// Stops, waits until everything is acknowledged, and has it all read: everything is there, once, and nothing failed.
-    /// Returns how many records were acknowledged. The ledger reads from wherever the partitions are led, whatever the node.
-    pub(crate) async fn end(self, _node: &str) -> Result<u64> {
+    /// Returns how many records were acknowledged.
+    pub(crate) async fn end(self) -> Result<u64> {
         let told = self.told().await?;
         judge(&told, Failures::None)
     }

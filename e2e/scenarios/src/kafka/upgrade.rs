@@ -52,6 +52,6 @@ pub(super) async fn with_a_way_back(context: &Context<'_>) -> Result<()> {
     ensure!(cluster.pod_uids().await? == upgraded, "nothing is restarted");
     cluster.edit(version(KAFKA_VERSION)).await?;
     cluster.ready().await?;
-    context.figure("records", stream.end("node-1").await?);
+    context.figure("records", stream.end().await?);
     Ok(())
 }
